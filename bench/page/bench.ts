@@ -133,6 +133,42 @@ async function navigations(browser: Browser): Promise<void> {
     }
 }
 
+// ---- a wide fleet ----
+
+const FLEET = ["--hosts", "10000", "--services", "1000", "-n", "10000", "--from", "-30m", "--quiet"];
+
+// What a view of 1,000 services on 10,000 hosts costs until its first row is seen, and in all.
+async function wide(browser: Browser, server: Server, view: string): Promise<void> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const page = await context.newPage();
+    const cdp = await context.newCDPSession(page);
+    await cdp.send("Network.enable");
+    let requests = 0;
+    let received = 0;
+    page.on("request", () => requests++);
+    cdp.on("Network.loadingFinished", ({ encodedDataLength }) => (received += encodedDataLength));
+    await page.goto(server.url + view);
+    await page.waitForSelector("[data-row]");
+    note(`${view}, 1,000 services, 10,000 hosts: first picture`, await page.evaluate(() => performance.now()), "ms", 1000);
+    await page.waitForLoadState("networkidle");
+    note(`${view}: requests`, requests, "");
+    note(`${view}: received`, received / 1000, "kB");
+    note(`${view}: elements`, await page.evaluate(() => document.querySelectorAll("*").length), "");
+    await context.close();
+}
+
+async function fleet(browser: Browser): Promise<void> {
+    const server = new Server({});
+    await server.start();
+    try {
+        const sent = spawnSync(process.env.KILN ?? "build/kiln", ["loadgen", "--server", server.url, ...FLEET], { stdio: "inherit" });
+        if (sent.status !== 0) throw new Error("the fleet was not sent");
+        for (const view of ["/", "/labels", "/labels?by=host.name"]) await wide(browser, server, view);
+    } finally {
+        await server.stop();
+    }
+}
+
 const folder = mkdtempSync(join(tmpdir(), "kiln-bench-page-"));
 const browser = await chromium.launch({ executablePath: process.env.KILN_CHROMIUM ?? "/usr/bin/chromium", args: ["--disable-dev-shm-usage"] });
 try {
@@ -141,6 +177,7 @@ try {
     bundle(folder);
     await served(folder, (url) => flames(browser, url));
     await navigations(browser);
+    await fleet(browser);
 } finally {
     await browser.close();
     rmSync(folder, { recursive: true, force: true });

@@ -31,6 +31,7 @@ const basis = (count: number, covered_seconds: number) => ({
     first: null,
     last: null,
     covered_seconds,
+    rate_seconds: covered_seconds,
     blocks: 0,
     rolled_up: 0,
     damaged: 0,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment, DiffAnswer, Finding, QueryAnswer, Service } from "../src/api/answers";
-import { exactRows, fleetOf, hostsIn, identitiesOf, realDeployments, runtimeText, type FleetAnswers } from "../src/model/fleet";
+import { exactRows, fleetOf, identitiesOf, realDeployments, runtimeText, type FleetAnswers } from "../src/model/fleet";
 import { CPU_TYPE, MEMORY_TYPE } from "../src/model/know";
 import { noticesOf, suspects } from "../src/model/notice";
 
@@ -15,12 +15,12 @@ function answer(start: number, cores: Record<string, (minute: number) => number>
     const bucket = Array.from({ length: 240 }, (_, i) => i).filter((i) => Object.values(cores).some((of) => of(i >> 2) > 0));
     const value = (of: (minute: number) => number) => bucket.map((i) => (level ? of(i >> 2) : of(i >> 2) * 15e9));
     const rows = Object.entries(cores).map(([name, of]) => ({
-        labels: { service_name: name }, bucket, value: value(of), count: bucket.map((i) => of(i >> 2) * 285), sum: value(of).reduce((a, b) => a + b, 0),
+        labels: { service_name: name }, bucket, value: value(of), count: bucket.map((i) => of(i >> 2) * 285), sum: value(of).reduce((a, b) => a + b, 0), observations: bucket.length * 285,
     }));
     return {
         type: { id: level ? MEMORY_TYPE : CPU_TYPE, kind: level ? "level" : "flow", unit: level ? "bytes" : "nanoseconds", type: level ? "inuse_space" : "cpu" },
-        from: time(start), until: time(start + HOUR), total: 0, notes: [],
-        basis: { first: time(start), last: time(start + HOUR - 60000), profiles: 60, covered_seconds: 3600, count: 1 },
+        from: time(start), until: time(start + HOUR), total: rows.reduce((all, { sum }) => all + sum, 0), notes: [],
+        basis: { first: time(start), last: time(start + HOUR - 60000), profiles: 60, covered_seconds: 3600, rate_seconds: 3600, count: 1 },
         series: { start: time(start), step_seconds: 15, buckets: 240, by: ["service_name"], all: rows.length, series: rows },
     } as unknown as QueryAnswer;
 }
@@ -33,7 +33,7 @@ const answers = (more: Partial<FleetAnswers>): FleetAnswers => ({
     deployments: [], identities: new Map(), now: START + HOUR, ...more,
 });
 
-test("cores are a service's CPU time over the time that is covered, most first", () => {
+test("cores are CPU time over the time from the first profile to the last, most first", () => {
     const fleet = fleetOf(answers({}));
     assert.deepEqual(fleet.rows.map(({ service, cores }) => [service, Number(cores!.toFixed(6))]), [["shop", 2], ["api", 1]]);
     assert.equal(fleet.cores, 3);
@@ -42,7 +42,7 @@ test("cores are a service's CPU time over the time that is covered, most first",
 
 test("a server that has run for ten minutes of the hour does not look idle", () => {
     const cpu = answer(START, { shop: (minute) => (minute >= 50 ? 2 : 0) });
-    cpu.basis.covered_seconds = 600;
+    cpu.basis.covered_seconds = cpu.basis.rate_seconds = 600;
     assert.ok(Math.abs(fleetOf(answers({ cpu })).cores - 2) < 1e-9);
 });
 
@@ -57,6 +57,31 @@ test("a change is since the last deployment where there was one, else against th
     assert.equal(shop.change!.real, true);
     assert.equal(api.change!.deployment, null);
     assert.ok(Math.abs(api.change!.ratio - 0.5) < 1e-9);
+});
+
+test("services without points are in the total, in the chart as one line, and get points from details", () => {
+    const all = answer(START, { a: () => 6, b: () => 5, c: () => 4, d: () => 3, e: () => 2, f: () => 1 });
+    const series = all.series!.series;
+    const [e, f] = series.slice(4);
+    const bare = (one: typeof e) => ({ ...one, bucket: [], value: [], count: [] });
+    const rest = { series: 2, sum: e.sum + f.sum, bucket: e.bucket, value: e.value.map((one, i) => one + f.value[i]), count: e.count };
+    const cpu = { ...all, series: { ...all.series!, series: [...series.slice(0, 4), bare(e), bare(f)], rest } };
+    const fleet = fleetOf(answers({ cpu, services: [] }));
+    assert.equal(Number(fleet.cores.toFixed(6)), 21);
+    assert.deepEqual(fleet.chart.lines.map(({ label, rate }) => [label, Number((rate[30]! / 1e9).toFixed(6))]), [["a", 6], ["b", 5], ["c", 4], ["d", 3], ["2 more", 3]]);
+    assert.deepEqual(fleet.rows.map(({ spark }) => spark.length > 0), [true, true, true, true, false, false]);
+    const detail = { cpu: { ...all, series: { ...all.series!, series: [e] } }, before: null, memory: null };
+    const detailed = fleetOf(answers({ cpu, services: [], details: [detail] }));
+    assert.deepEqual(detailed.rows.map(({ spark }) => spark.length > 0), [true, true, true, true, true, false]);
+    assert.deepEqual(detailed.chart, fleet.chart);
+});
+
+test("without points a change is that of the sums", () => {
+    const bare = (of: QueryAnswer) => ({ ...of, series: { ...of.series!, series: of.series!.series.map((one) => ({ ...one, bucket: [], value: [], count: [] })) } });
+    const cpu = bare(answer(START, { shop: () => 3 }));
+    const before = bare(answer(START - HOUR, { shop: () => 2 }));
+    const { change } = fleetOf(answers({ cpu, before })).rows[0];
+    assert.ok(Math.abs(change!.ratio - 0.5) < 1e-9, String(change!.ratio));
 });
 
 test("a version that was there with the first profile was not deployed then", () => {
@@ -90,7 +115,6 @@ test("a service is what it said last, hosts are counted once", () => {
     ];
     assert.deepEqual(identitiesOf(sets).get("shop"), { runtime: "Go", version: "2", hosts: 2 });
     assert.equal(identitiesOf(sets).get("api")!.version, "");
-    assert.equal(hostsIn(sets), 2);
 });
 
 const grown = () => {

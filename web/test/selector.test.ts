@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ProfileRow } from "../src/api/answers";
-import { formatMatchers, parseMatchers, readMatchers, selector, type Matcher } from "../src/model/selector";
+import { containing, formatMatchers, oneOf, parseMatchers, readMatchers, selector, type Matcher } from "../src/model/selector";
 import { keyOf, questionOf } from "../src/model/single";
 
 test("matchers survive their text, whatever is in their values", () => {
@@ -42,6 +42,11 @@ test("names that are no words stand in quotes, and so does a type", () => {
     ];
     assert.deepEqual(parseMatchers(formatMatchers(matchers)), matchers);
     assert.equal(selector("odd type:b", "shop", [matchers[0]]), '{"odd type:b",service_name="shop","k8s/pod"="{;}%+"}');
+});
+
+test("values are taken as they are in expressions", () => {
+    assert.equal(oneOf("pod", ["a.b", "c|d", "", "e\\{1}"]).value, String.raw`a\.b|c\|d||e\\\{1\}`);
+    assert.equal(containing("pod", "a+").value, String.raw`(?i).*a\+.*`);
 });
 
 test("what cannot be read goes to the server, which says so", () => {

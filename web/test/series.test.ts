@@ -8,7 +8,7 @@ const CPU = { kind: "flow" } as ProfileType;
 const HEAP = { kind: "level" } as ProfileType;
 const series = (step: number, buckets: number, at: Record<number, number>): Series => ({
     start: "2026-03-01T00:00:00Z", step_seconds: step, buckets, by: [], all: 1,
-    series: [{ labels: {}, sum: 0, count: [], bucket: Object.keys(at).map(Number), value: Object.values(at) }],
+    series: [{ labels: {}, sum: 0, observations: 0, count: [], bucket: Object.keys(at).map(Number), value: Object.values(at) }],
 });
 
 test("a step is fine enough to see single profiles, and a thousand buckets are enough", () => {

@@ -16,7 +16,7 @@ function series(values: Record<string, (number | null)[]>): Series {
         series: Object.entries(values).map(([name, list]) => {
             const at = list.flatMap((value, i) => (value === null ? [] : [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3]));
             const value = at.map((i) => (list[i >> 2] as number) / 4);
-            return { labels: { service_name: name }, sum: value.reduce((a, b) => a + b, 0), bucket: at, value, count: value.map((one) => one / 10) };
+            return { labels: { service_name: name }, sum: value.reduce((a, b) => a + b, 0), observations: value.reduce((a, b) => a + b / 10, 0), bucket: at, value, count: value.map((one) => one / 10) };
         }),
     };
 }

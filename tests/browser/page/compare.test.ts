@@ -14,8 +14,8 @@ function asked(view: View): Record<string, string> {
 }
 
 const rates = (answer: DiffAnswer) => ({
-    left: (value: number) => value / 1e9 / answer.left.basis.covered_seconds,
-    right: (value: number) => value / 1e9 / answer.right.basis.covered_seconds,
+    left: (value: number) => value / 1e9 / answer.left.basis.rate_seconds,
+    right: (value: number) => value / 1e9 / answer.right.basis.rate_seconds,
 });
 
 interface Shown {
@@ -154,7 +154,7 @@ test("two label sets are compared, and each side can be opened", async ({ open, 
     const question = asked(view);
     equal([question.left_query, question.right_query], ['{k8s.pod.name="checkout-1"}', '{k8s.pod.name="checkout-2"}']);
     const answer = await ask<DiffAnswer>("diff", question);
-    const b = answer.right.total / 1e9 / answer.right.basis.covered_seconds;
+    const b = answer.right.total / 1e9 / answer.right.basis.rate_seconds;
     await view.sees(new RegExp(`→ ${b.toFixed(2)} cores`));
     const href = await view.page.getByRole("link", { name: "Explore B" }).getAttribute("href");
     const where = new URL(href!, view.server.url).searchParams;

@@ -11,7 +11,7 @@ const HOUR = 3600;
 
 // As the page reckons: over the time that has profiles.
 function rate(answer: QueryAnswer, seconds: number): string {
-    const covered = answer.basis.covered_seconds;
+    const covered = answer.basis.rate_seconds;
     return measureOf(answer.type, covered > 0 && covered < seconds ? covered : seconds).format(answer.total);
 }
 

@@ -14,7 +14,7 @@ test("each route has its share and its cores, the largest first", async ({ open,
     const rows = await view.rows(".values table");
     equal(rows.map(([name]) => name), wanted.map(({ labels }) => labels["http.route"] || "without it"));
     equal(rows.map(([, , share]) => share.split(" ±")[0].trim()), wanted.map(({ sum }) => percent(sum / answer.total)));
-    equal(rows.map(([, , , cores]) => cores), wanted.map(({ sum }) => figures(sum / 1e9 / answer.basis.covered_seconds)));
+    equal(rows.map(([, , , cores]) => cores), wanted.map(({ sum }) => figures(sum / 1e9 / answer.basis.rate_seconds)));
     const top = wanted.find(({ labels }) => labels["http.route"])!;
     await view.sees(`${top.labels["http.route"]} takes ${percent(top.sum / answer.total, 0)} of checkout’s CPU time`);
     await view.picture("labels");

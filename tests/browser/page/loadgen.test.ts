@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import type { QueryAnswer } from "../../../web/src/api/answers";
 import { shortName } from "../../../web/src/model/family";
-import { coveredSeconds, measureOf } from "../../../web/src/model/measure";
+import { rateSeconds, measureOf } from "../../../web/src/model/measure";
 import { CPU, check, cpu, equal, number, world, type Tools } from "./kit";
 
 const { test } = world({ fill: false });
@@ -32,7 +32,7 @@ test("a service's functions are those of the API", async ({ open, ask }) => {
     const range = { from: new Date(Date.now() - 3600_000).toISOString(), until: new Date().toISOString() };
     const view = await open("/explore", { service: services[0].name, ...range });
     const answer = await ask<QueryAnswer>("query", { query: cpu(services[0].name), ...range });
-    const measure = measureOf(answer.type, coveredSeconds(answer, 3600));
+    const measure = measureOf(answer.type, rateSeconds(answer, 3600));
     check("there is something to see", answer.total > 0);
     await view.sees(measure.format(answer.total).split(" ")[0]);
     equal(number(await view.text(".profile-side")), answer.top!.functions);

@@ -31,7 +31,7 @@ test("what only ever grows is named first, with how much and since when", async 
 test("what is allocated stands beside what is in use, as a rate", async ({ open, ask }) => {
     const view = await open("/memory", { service: "payments", list: "both" });
     const answer = await ask<QueryAnswer>("query", question(view, "query", "alloc_space"));
-    const minute = (value: number) => bytes((value * 60) / answer.basis.covered_seconds);
+    const minute = (value: number) => bytes((value * 60) / answer.basis.rate_seconds);
     for (const row of answer.top!.rows.slice(0, 4)) check(`${row.name} allocates ${minute(row.self)}`, (await view.text(".churn")).includes(minute(row.self)));
     const held = await ask<DiffAnswer>("diff", question(view, "diff"));
     const put = held.top!.rows.find(({ name }) => name === PUT)!;

@@ -9,7 +9,7 @@ const DAY = 86400;
 
 async function cores(ask: Tools["ask"], range: { from: string; until: string }, where = ""): Promise<Map<string, number>> {
     const answer = await ask<QueryAnswer>("query", { query: `${CPU}{${where}}`, ...range, format: "series", by: "service_name", step: "1h" });
-    const { covered_seconds: covered } = answer.basis;
+    const { rate_seconds: covered } = answer.basis;
     return new Map(answer.series!.series.map(({ labels, sum }) => [labels.service_name, sum / 1e9 / covered]));
 }
 
@@ -49,7 +49,7 @@ test("what grew after a deployment is found, with the function that did it, and 
     check("beyond noise", !diff.is_noise);
     equal(href.searchParams.get("fn"), "loadRules");
     const grown = diff.top!.rows.find(({ name }) => name === "loadRules")!;
-    await view.sees(`loadRules adds ${figures(grown.total_change / 1e9 / diff.right.basis.covered_seconds)} cores, since 2.15.0`);
+    await view.sees(`loadRules adds ${figures(grown.total_change / 1e9 / diff.right.basis.rate_seconds)} cores, since 2.15.0`);
     equal(href.searchParams.get("a_version"), "2.14.2");
     check("and its row says so", row[6] === "CPU after deploy", row[6]);
     await view.sees("payments memory climbs 6");

@@ -36,7 +36,7 @@ test("a server without profiles says how to send the first, and sees it come", a
     await view.page.getByRole("button", { name: "See what it does" }).click();
     await view.settled();
     const answer = await ask<QueryAnswer>("query", { query: cpu("shop"), format: "top", limit: 1 });
-    await view.sees(`One service uses ${figures(answer.total / 1e9 / answer.basis.covered_seconds)} cores`);
+    await view.sees(`One service uses ${figures(answer.total / 1e9 / answer.basis.rate_seconds)} cores`);
 });
 
 test("commands work as they are shown", async ({ open, server, ask }) => {

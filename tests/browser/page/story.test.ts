@@ -33,7 +33,7 @@ test("from Overview to the guilty line in three clicks", async ({ open, ask, las
         query: cpu("checkout"), left_version: "2.14.2", right_version: "2.15.0", ...last(86400), format: "top", limit: 1000,
     });
     const change = diff.top!.rows.find((row) => row.name === "loadRules")!;
-    const seconds = diff.right.basis.covered_seconds;
+    const seconds = diff.right.basis.rate_seconds;
     const verdict = await view.text(".verdict");
     near("what loadRules adds", number(/loadRules adds ([\d.]+)/.exec(verdict)![1]), change.total_change / 1e9 / seconds, 0.03);
     equal(view.params().get("fn"), "loadRules", "the guilty function is chosen already");

@@ -9,7 +9,7 @@ const WALL = "wall:wall:nanoseconds:wall:nanoseconds";
 
 async function perSecond(ask: Tools["ask"], query: string, range: { from: string; until: string }) {
     const answer = await ask<QueryAnswer>("query", { query, ...range, format: "top", limit: 0 });
-    const rate = (value: number) => value / 1e9 / answer.basis.covered_seconds;
+    const rate = (value: number) => value / 1e9 / answer.basis.rate_seconds;
     const of = (name: string, what: keyof Pick<TopRow, "self" | "total"> = "self") => rate(answer.top!.rows.find((row) => row.name === name)?.[what] ?? 0);
     return { all: rate(answer.total), of };
 }

@@ -25,6 +25,7 @@ export interface Basis {
     first: Time;
     last: Time;
     covered_seconds: number;
+    rate_seconds: number; // what a sum is divided by for a rate
     blocks: number;
     rolled_up: number;
     damaged: number;
@@ -88,7 +89,8 @@ export interface Series {
     step_seconds: number;
     buckets: number;
     by: string[];
-    series: { labels: Record<string, string>; sum: number; bucket: number[]; value: number[]; count: number[] }[];
+    series: { labels: Record<string, string>; sum: number; observations: number; bucket: number[]; value: number[]; count: number[] }[];
+    rest?: { series: number; sum: number; bucket: number[]; value: number[]; count: number[] }; // those without points
     all: number;
 }
 
@@ -282,6 +284,11 @@ export interface Service {
     types: { id: string; bytes: number; profiles: number; oldest: Time; newest: Time }[];
 }
 
+export interface Services {
+    services: Service[];
+    all: number; // those past the limit included
+}
+
 export interface Deployment {
     id: string;
     service: string;
@@ -327,6 +334,11 @@ export interface LabelValue {
     profiles: number;
     first: Time;
     last: Time;
+}
+
+export interface LabelValues {
+    values: LabelValue[];
+    all: number; // those past the limit included
 }
 
 export interface Session {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile broken down by a label: what each value takes, and how sure that is.
-import type { QueryAnswer } from "../api/answers";
-import { isolated, percent, pluralWords } from "./format";
+import type { QueryAnswer, Series } from "../api/answers";
+import { count, isolated, percent, pluralWords } from "./format";
 import { valueIn } from "./labels";
-import { linesOf, trimmed, type Line, type Lines } from "./trend";
+import { linesOf, rest, restOf, trimmed, type Line, type Lines } from "./trend";
 
 export interface Part {
     value: string; // of the label; "": profiles or samples that do not have it
@@ -16,9 +16,11 @@ export interface Part {
 export interface Breakdown {
     parts: Part[]; // the largest first
     total: number;
-    lines: Lines;
+    lines: Lines; // of the chart: the largest parts, and one line of everything else
     others: { values: number; amount: number; share: number } | null; // what is not listed
 }
+
+export const PICTURED = 5; // values that have a colour of their own in the chart
 
 // The interval of Agresti and Coull, as the API has it.
 export function halfWidth(share: number, observations: number): number | null {
@@ -28,24 +30,46 @@ export function halfWidth(share: number, observations: number): number | null {
     return 1.96 * Math.sqrt(Math.max(0, p * (1 - p)) / n);
 }
 
-// `whole`: the total of everything, where not all values are in the answer.
-export function breakdownOf(answer: QueryAnswer, label: string, until: number, whole: number | null): Breakdown {
+// Buckets of a level that have anything: its sums are divided by them.
+const bucketsWith = ({ series, rest }: Series) => new Set([...series, ...(rest ? [rest] : [])].flatMap(({ bucket }) => bucket)).size || 1;
+
+// Observations of the series that are not listed: those without points, less those of them that are listed.
+function hiddenCounts({ series, rest }: Series): number[] {
+    return rest ? [...rest.count, ...series.filter(({ bucket }) => !bucket.length).map(({ observations }) => -observations)] : [];
+}
+
+function chartOf(lines: Lines, answer: QueryAnswer, until: number): Lines {
+    const { all } = answer.series!;
+    const pictured = lines.lines.filter((line) => line.pictured);
+    if (pictured.length === all && all <= PICTURED + 1) return trimmed(lines);
+    const label = `${count(all - Math.min(PICTURED, pictured.length))} more`;
+    const unpictured = restOf(answer.series!, answer.type, until, label);
+    const more = rest([...pictured.slice(PICTURED), ...(unpictured ? [unpictured] : [])], label);
+    return trimmed({ ...lines, lines: [...pictured.slice(0, PICTURED), more] });
+}
+
+// `found`: the answer for the values that a search found, which have their shares of the whole as well;
+// `details`: answers with the points that the others lack.
+export function breakdownOf(answer: QueryAnswer, label: string, until: number, found: QueryAnswer | null = null, details: QueryAnswer[] = []): Breakdown {
     const series = answer.series!;
-    const lines = trimmed(linesOf(series, answer.type, until, (labels) => valueIn(labels, label)));
+    const nameIn = (labels: Record<string, string>) => valueIn(labels, label);
+    const lines = linesOf(series, answer.type, until, nameIn);
     const level = answer.type.kind === "level";
-    const present = new Set(series.series.flatMap(({ bucket }) => bucket)).size || 1;
-    const amountOf = (line: Line) => (level ? line.sum / present : line.sum);
-    const listed = lines.lines.reduce((sum, line) => sum + amountOf(line), 0);
-    const hidden = series.all - series.series.length;
-    const total = hidden && whole !== null ? Math.max(whole, listed) : listed;
+    const scale = level ? bucketsWith(series) : 1;
+    const total = answer.total / scale;
+    const observed = [...series.series.map(({ observations }) => observations), ...hiddenCounts(series)].reduce((a, b) => a + b, 0);
     const counts = !level && answer.type.unit !== "bytes"; // bytes do not weigh the same: nobody knows how sure they are
-    const observed = !counts ? 0 : lines.lines.reduce((sum, { count }) => sum + count.reduce((a, b) => a + b, 0), 0);
-    const parts = lines.lines.map((line): Part => {
-        const share = total ? amountOf(line) / total : 0;
-        return { value: line.label, amount: amountOf(line), share, error: halfWidth(share, observed), line };
+    const known = new Map(details.flatMap((one) => linesOf(one.series!, one.type, until, nameIn).lines.map((line) => [line.label, line])));
+    const listed = found?.series ? linesOf(found.series, found.type, until, nameIn) : lines;
+    const chart = chartOf(lines, answer, until);
+    const parts = listed.lines.map((line): Part => {
+        const pictured = line.pictured ? line : (known.get(line.label) ?? line);
+        const share = total ? line.sum / scale / total : 0;
+        return { value: line.label, amount: line.sum / scale, share, error: counts ? halfWidth(share, observed) : null, line: { ...line, rate: pictured.rate.slice(listed.n - chart.n) } };
     });
-    const left = total - listed;
-    return { parts, total, lines, others: hidden ? { values: hidden, amount: left, share: total ? left / total : 0 } : null };
+    const left = total - lines.lines.reduce((sum, line) => sum + line.sum / scale, 0);
+    const hidden = series.all - series.series.length;
+    return { parts, total, lines: chart, others: hidden ? { values: hidden, amount: left, share: total ? left / total : 0 } : null };
 }
 
 // Labels that most often explain a difference, before the rest; those that never do are left out.
@@ -54,8 +78,11 @@ const TELLING = [
     "deployment.environment", "env", "k8s.pod.name", "pod", "host.name", "service.instance.id", "k8s.namespace.name", "k8s.deployment.name",
     "container.name", "container.id", "thread.name", "thread", "cloud.availability_zone", "cloud.region", "process.owner",
 ];
-const LAST = /^process\.(pid|parent_pid|creation\.time|command.*|executable\.path)$/; // nearly as many values as profiles
+const LAST = /^(process\.(pid|parent_pid|creation\.time|command.*|executable\..*)|thread\.id|cpu\.logical_number)$/; // nearly as many values as profiles
 const NEVER = /^(__.*__|service\.name|pprof\..*)$/;
+
+// Whose values are worth counting.
+export const isTelling = (name: string) => !LAST.test(name);
 
 export function labelsInOrder(names: string[], service: string): string[] {
     const rank = (name: string) => (LAST.test(name) ? Infinity : TELLING.indexOf(name) + 1 || TELLING.length + 1);

@@ -119,7 +119,7 @@ function sized(measure: Measure, whole: number): Measure {
 export function diffMeasure(answer: DiffAnswer): Measure {
     if (answer.normalized === "total") return shareMeasure(answer.right.total);
     const whole = Math.max(answer.right.total, answer.left.total * answer.scale);
-    if (answer.normalized === "time") return sized(measureOf(answer.type, answer.right.basis.covered_seconds), whole);
+    if (answer.normalized === "time") return sized(measureOf(answer.type, answer.right.basis.rate_seconds), whole);
     return sized(measureOf({ ...answer.type, kind: "level" }, 1), whole);
 }
 

@@ -2,9 +2,10 @@
 // The fleet: what every service uses, put together from a few answers, each of which may still be
 // on its way.
 import type { Deployment, DiffAnswer, QueryAnswer, Service } from "../api/answers";
+import { count } from "./format";
 import { CPU_TYPE } from "./know";
-import { coveredSeconds } from "./measure";
-import { added, changeOf, climbOf, endOf, linesOf, NOTHING, sumOf, thinned, trimmed, type Change, type Climb, type Line, type Lines } from "./trend";
+import { rateSeconds } from "./measure";
+import { added, changeOf, climbOf, endOf, linesOf, NOTHING, rest, restOf, sumOf, thinned, trimmed, type Change, type Climb, type Line, type Lines } from "./trend";
 
 export interface Identity {
     runtime: string; // "Node 22", or ""
@@ -33,9 +34,9 @@ export interface FleetRow {
 
 export interface Fleet {
     rows: FleetRow[]; // most cores first
-    cores: number;
-    unlisted: number; // services that have a smaller sum than any of the rows, and are not in them
-    chart: Lines; // of the range, or of the part that has profiles
+    cores: number; // of all services, listed or not
+    unlisted: number; // services with smaller sums than any of the rows
+    chart: Lines; // of the range, or of the part that has profiles: the largest services, and one line of all others
     seconds: number; // that rates are over
     first: number | null; // Unix ms of the first profile in the range
     last: number | null; // and of the last
@@ -45,11 +46,21 @@ export interface FleetAnswers {
     cpu: QueryAnswer;
     before: QueryAnswer | null; // the window as long, just before
     memory: QueryAnswer | null;
+    details?: Detail[]; // of services whose points are not in the answers above
     services: Service[];
     deployments: Deployment[];
     identities: Map<string, Identity>;
     now: number;
 }
+
+// The same questions, asked of some services alone.
+export interface Detail {
+    cpu: QueryAnswer | null;
+    before: QueryAnswer | null;
+    memory: QueryAnswer | null;
+}
+
+export const PICTURED = 4; // services that have a colour of their own in the chart
 
 const SERVICE = "service_name";
 const nameIn = (labels: Record<string, string>) => labels[SERVICE] ?? "";
@@ -131,19 +142,43 @@ function lastDeployments(answers: FleetAnswers, from: number, until: number): Ma
     return last;
 }
 
+// The answer with the points of details; sums stay those of the answer, which are of the same moment for all.
+function withDetails(answer: QueryAnswer | null, details: (QueryAnswer | null)[]): QueryAnswer | null {
+    if (!answer?.series || !details.length) return answer;
+    const known = new Map(details.flatMap((one) => one?.series?.series.map((series) => [nameIn(series.labels), series] as const) ?? []));
+    const there = new Set(answer.series.series.map(({ labels }) => nameIn(labels)));
+    const series = answer.series.series.map((one) => (one.bucket.length ? one : { ...one, ...known.get(nameIn(one.labels)), sum: one.sum }));
+    const more = answer.type.kind === "level" ? [...known].flatMap(([name, one]) => (there.has(name) ? [] : [one])) : [];
+    return { ...answer, series: { ...answer.series, series: [...series, ...more] } };
+}
+
+// The largest services, and all others as one line: those without points too, so that it adds up to everything.
+function chartOf(lines: Lines, answer: QueryAnswer, until: number): Lines {
+    const pictured = lines.lines.filter((line) => line.pictured);
+    const all = answer.series!.all;
+    const few = all <= PICTURED + 1 && pictured.length === all;
+    const others = few ? [] : pictured.slice(PICTURED);
+    const label = `${count(all - Math.min(PICTURED, pictured.length))} more`;
+    const unpictured = restOf(answer.series!, answer.type, until, label);
+    const more = few ? [] : [rest([...others, ...(unpictured ? [unpictured] : [])], label)];
+    return trimmed({ ...lines, lines: [...(few ? pictured : pictured.slice(0, PICTURED)), ...more] });
+}
+
 export function fleetOf(answers: FleetAnswers): Fleet {
-    const { cpu, now } = answers;
+    const { now, details = [] } = answers;
+    const cpu = withDetails(answers.cpu, details.map((one) => one.cpu))!;
     const chart = linesIn(cpu, now)!;
     const from = Date.parse(cpu.from);
     const ends = Math.min(Date.parse(cpu.until), now);
     const until = Math.min(ends, Math.max(endOf(chart), from + chart.stepMs)); // a fleet that nobody hears of is not idle
-    const seconds = coveredSeconds(cpu, (ends - from) / 1000);
-    const memory = linesIn(answers.memory, until);
+    const seconds = rateSeconds(cpu, (ends - from) / 1000);
+    const memory = linesIn(withDetails(answers.memory, details.map((one) => one.memory)), until);
     const oldest = answers.services.flatMap(({ oldest }) => (oldest ? [Date.parse(oldest)] : []));
     const first = Math.min(...oldest, Date.parse(cpu.basis.first ?? cpu.until));
-    const windows: Windows = { now: chart, before: linesIn(answers.before, from), from, until, first };
+    const windows: Windows = { now: chart, before: linesIn(withDetails(answers.before, details.map((one) => one.before)), from), from, until, first };
     const deployed = lastDeployments(answers, from, until);
-    const picture = trimmed(chart);
+    const picture = chartOf(linesIn(answers.cpu, now)!, answers.cpu, now);
+    const shown = chart.n - picture.n; // buckets that are trimmed away
     const others = answers.services.filter((one) => inRange(one, from, until) && !lineOf(chart, one.name)
         && (lineOf(memory, one.name) || !hasType(one, CPU_TYPE))).map(({ name }) => name);
     const rows = [...chart.lines.map(({ label }) => label), ...others].map((service): FleetRow => {
@@ -153,17 +188,24 @@ export function fleetOf(answers: FleetAnswers): Fleet {
         return {
             service,
             cores: line ? line.sum / 1e9 / seconds : null,
-            count: line ? line.count.reduce((sum, one) => sum + one, 0) : 0,
-            spark: line ? thinned(lineOf(picture, service)!.rate) : [],
-            change: line ? (deployment && since(deployment, previous, service, windows)) ?? againstBefore(service, windows) : null,
+            count: line ? line.observations : 0,
+            spark: line ? thinned(line.rate.slice(shown)) : [],
+            change: line ? ((deployment && line.pictured ? since(deployment, previous, service, windows) : null) ?? againstBefore(service, windows)) : null,
             memory: lastLevel(level),
             climb: level && memory ? climbOf(level.rate, memory.stepMs) : null,
             deployment,
             identity: answers.identities.get(service) ?? null,
         };
     });
-    const cores = rows.reduce((sum, row) => sum + (row.cores ?? 0), 0);
-    return { rows, cores, unlisted: (cpu.series?.all ?? 0) - (cpu.series?.series.length ?? 0), chart: picture, seconds, first: cpu.basis.first ? Date.parse(cpu.basis.first) : null, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
+    return {
+        rows,
+        cores: cpu.total / 1e9 / seconds,
+        unlisted: cpu.series!.all - cpu.series!.series.length,
+        chart: picture,
+        seconds,
+        first: cpu.basis.first ? Date.parse(cpu.basis.first) : null,
+        last: cpu.basis.last ? Date.parse(cpu.basis.last) : null,
+    };
 }
 
 // Changes by whole buckets are rough; where both sides were compared to the sample, that counts.
@@ -217,4 +259,3 @@ export function identitiesOf(sets: LabelSet[]): Map<string, Identity> {
     return found;
 }
 
-export const hostsIn = (sets: LabelSet[]) => new Set(sets.map(({ labels }) => labels["host.name"]).filter(Boolean)).size;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profile's values mean to a person: CPU time over a range is cores, bytes allocated are MB a
 // minute, what is in use is bytes.
-import type { ProfileType, QueryAnswer } from "../api/answers";
-import { bytes, count, duration, figures } from "./format";
+import type { Basis, ProfileType } from "../api/answers";
+import { bytes, count, duration, figures, percent } from "./format";
+import { lengthText } from "./ranges";
 
 export interface Measure {
     unit: string; // of rates, for a table's header: "cores", "MB a minute", "GB", "a second"
@@ -40,9 +41,21 @@ export function measureOf(type: ProfileType, rangeSeconds: number): Measure {
     return { unit, rate, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}`.trim(), amount };
 }
 
-// How long values are sums over: the time that has profiles, or a service that began a minute ago would look
-// idle for the hour before.
-export function coveredSeconds(answer: QueryAnswer, wholeSeconds: number): number {
-    const covered = answer.basis.covered_seconds;
-    return answer.type.kind === "flow" && covered > 0 && covered < wholeSeconds ? covered : wholeSeconds;
+// How long values are sums over: the time from the first profile to the last, or a service that began a minute ago
+// would look idle for the hour before.  It is the same for all parts of an answer, so that they add up.
+export function rateSeconds(answer: { type: ProfileType; basis: Basis }, wholeSeconds: number): number {
+    const { rate_seconds: seconds } = answer.basis;
+    return answer.type.kind === "flow" && seconds > 0 && seconds < wholeSeconds ? seconds : wholeSeconds;
 }
+
+const SPARSE = 0.9;
+
+// Said where profiles cover so little of that time that the rates are much less than what was used while they were taken.
+export function sparseText({ type, basis }: { type: ProfileType; basis: Basis }): string {
+    const share = basis.covered_seconds / basis.rate_seconds;
+    return type.kind === "flow" && share > 0 && share < SPARSE ? ` Profiles cover ${percent(share, 0)} of this time.` : "";
+}
+
+// What the number is, for who points at it.
+export const rateMeaning = (seconds: number) =>
+    `Sum of all profiles, divided by the ${lengthText(seconds)} from the first profile to the last`;

@@ -40,3 +40,9 @@ export function selector(type: string, service: string, matchers: Matcher[] = []
     const inside = [...(plain ? [] : [quote(type)]), ...all.map(formatMatcher), ...(rest ? [rest] : [])];
     return inside.length || !type ? `${plain ? type : ""}{${inside.join(",")}}` : type;
 }
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+// One of several values; a value that contains a text, in upper or lower case.
+export const oneOf = (name: string, values: string[]): Matcher => ({ name, op: "=~", value: values.map(escaped).join("|") });
+export const containing = (name: string, text: string): Matcher => ({ name, op: "=~", value: `(?i).*${escaped(text)}.*` });

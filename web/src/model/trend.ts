@@ -9,6 +9,8 @@ export interface Line {
     rate: (number | null)[]; // of each bucket, a second; of a level, the level; null: nobody measured
     count: number[]; // observations behind it
     sum: number;
+    observations: number; // the sum of count, also where the answer has no points
+    pictured: boolean; // the answer has its points
 }
 
 export interface Lines {
@@ -31,20 +33,32 @@ function kept(rate: (number | null)[], sum: number, stepMs: number): (number | n
     return shown > sum ? rate.map((one) => (one === null ? null : (one * sum) / shown)) : rate;
 }
 
+const NONE = { labels: {}, sum: 0, observations: 0, bucket: [], value: [], count: [] };
+
+function lineOfOne(series: Series, one: Series["series"][number], type: ProfileType, until: number, label: string): { line: Line; stepMs: number; n: number } {
+    const { values: rate, stepMs } = bucketsOf({ ...series, series: [one] }, 0, type, until);
+    const counts: number[] = Array(rate.length).fill(0);
+    one.bucket.forEach((at, i) => (counts[Math.floor((at * series.step_seconds * 1000) / stepMs)] += one.count[i]));
+    const line = { label, rate: type.kind === "flow" ? kept(rate, one.sum, stepMs) : rate, count: counts, sum: one.sum, observations: one.observations, pictured: true };
+    return { line, stepMs, n: rate.length };
+}
+
 // `labelOf`: which line a series belongs to; `until`: Unix ms, what comes later has not happened yet.
 export function linesOf(series: Series, type: ProfileType, until: number, labelOf: (labels: Record<string, string>) => string): Lines {
-    let stepMs = series.step_seconds * 1000;
-    let n = series.buckets;
-    const lines = series.series.map(({ labels, sum, bucket, count }, which): Line => {
-        const { values: rate, stepMs: coarse } = bucketsOf(series, which, type, until);
-        const counts: number[] = Array(rate.length).fill(0);
-        bucket.forEach((at, i) => (counts[Math.floor((at * series.step_seconds * 1000) / coarse)] += count[i]));
-        stepMs = coarse;
-        n = rate.length;
-        return { label: labelOf(labels), rate: type.kind === "flow" ? kept(rate, sum, coarse) : rate, count: counts, sum };
+    const { stepMs, n } = lineOfOne(series, NONE, type, until, "");
+    const lines = series.series.map((one): Line => {
+        const label = labelOf(one.labels);
+        if (!one.bucket.length) return { label, rate: [], count: [], sum: one.sum, observations: one.observations, pictured: false };
+        return lineOfOne(series, one, type, until, label).line;
     });
     lines.sort((a, b) => b.sum - a.sum || (a.label < b.label ? -1 : 1));
     return { start: Date.parse(series.start), stepMs, n, lines };
+}
+
+// One line of all series that the answer has no points of, or null.
+export function restOf(series: Series, type: ProfileType, until: number, label: string): Line | null {
+    const { rest } = series;
+    return rest ? lineOfOne(series, { ...rest, labels: {}, observations: rest.count.reduce((sum, one) => sum + one, 0) }, type, until, label).line : null;
 }
 
 const sumUp = (lists: (number | null)[][], n: number) => Array.from({ length: n }, (_, i) => {
@@ -54,12 +68,14 @@ const sumUp = (lists: (number | null)[][], n: number) => Array.from({ length: n 
 
 // One line of all the others, for what does not fit into a picture.
 export function rest(lines: Line[], label: string): Line {
-    const n = lines[0]?.rate.length ?? 0;
+    const n = Math.max(0, ...lines.map(({ rate }) => rate.length));
     return {
         label,
         rate: sumUp(lines.map(({ rate }) => rate), n),
         count: sumUp(lines.map(({ count }) => count), n).map((one) => one ?? 0),
         sum: lines.reduce((sum, line) => sum + line.sum, 0),
+        observations: lines.reduce((sum, line) => sum + line.observations, 0),
+        pictured: true,
     };
 }
 
@@ -84,6 +100,7 @@ export function sumOf({ start, stepMs, n }: Lines, line: Line | undefined, from:
     const end = Math.max(first, Math.min(n, Math.ceil((until - start) / stepMs)));
     const seconds = ((end - first) * stepMs) / 1000;
     if (!line) return { ...NOTHING, seconds };
+    if (!line.pictured) return { ...NOTHING, seconds, value: (line.sum * seconds * 1000) / (n * stepMs), count: line.observations };
     const add = (numbers: number[]) => numbers.reduce((sum, one) => sum + one, 0);
     const rates = line.rate.slice(first, end).map((one) => one ?? 0);
     const counts = line.count.slice(first, end);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of functions.  Only the rows in sight are elements, so that thousands cost nothing.
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { readInks } from "../flame/inks";
 import { shortName, unitOf } from "../model/family";
 import { count, share } from "../model/format";
-
 import { familyFill } from "../model/palette";
 import { MenuButton } from "../ui/menu";
+import { RowTable } from "../ui/rows";
 import { useTheme } from "../ui/theme";
 import { familyOfRow, type Row, type Rows } from "./rows";
 import { setLook, type Look, type Sort } from "./state";
-import { useWindow } from "./window";
 
 function Heading({ title, by, sort }: { title: string; by: Sort; sort: Sort }) {
     const chosen = sort === by;
@@ -34,7 +33,7 @@ export interface FunctionsProps {
     grouped: boolean;
 }
 
-function FunctionRow({ row, whole, most, color, chosen, props }: { row: Row; whole: number; most: number; color: string; chosen: boolean; props: FunctionsProps }) {
+function functionRow({ row, whole, most, color, chosen, props }: { row: Row; whole: number; most: number; color: string; chosen: boolean; props: FunctionsProps }) {
     return (
         <tr
             class="choosable"
@@ -87,17 +86,9 @@ export function Functions(props: FunctionsProps) {
     const { rows, look, pinned } = props;
     const theme = useTheme();
     const inks = useMemo(readInks, [theme]);
-    const phone = matchMedia("(max-width: 640px)").matches;
-    const height = phone ? 40 : 32;
     const n = rows.rows.length;
-    const { box, first, last, onScroll, reveal } = useWindow(n, height);
     const most = Math.max(1, look.sort === "self" ? (rows.rows[0]?.self ?? 1) : rows.rows.reduce((top, row) => Math.max(top, row.self), 0));
     const at = useMemo(() => rows.rows.findIndex((row) => row.name === look.fn), [rows, look.fn]);
-    const shown = useRef(false); // what the address chose need not hide the top of the table
-    useEffect(() => {
-        if (at >= 0 && shown.current) reveal(at, 32);
-        shown.current = true;
-    }, [at]);
     const colorOf = (row: Row) => familyFill(familyOfRow(row, pinned), row.mark?.unit ?? unitOf(row), inks);
 
     const onKey = (event: KeyboardEvent) => {
@@ -113,39 +104,28 @@ export function Functions(props: FunctionsProps) {
     return (
         <section class="panel profile-side" aria-label="Functions">
             <Head {...props} />
-            <div class="rows" ref={box} onScroll={onScroll} tabIndex={0} onKeyDown={onKey} aria-label="Functions; arrows walk, Enter shows callers and callees">
-                <table class="table" aria-rowcount={n}>
-                    <colgroup>
-                        <col />
-                        <col class="figure" />
-                        <col class="figure" />
-                    </colgroup>
-                    <thead>
-                        <tr>
-                            <Heading title={props.grouped ? "Group" : "Function"} by="name" sort={look.sort} />
-                            <Heading title="Self" by="self" sort={look.sort} />
-                            <Heading title="Total" by="total" sort={look.sort} />
-                        </tr>
-                    </thead>
-                    <tbody onClick={() => box.current?.focus({ preventScroll: true })}>
-                        {first > 0 && <tr aria-hidden="true"><td colSpan={3} style={{ height: `${first * height}px` }} /></tr>}
-                        {rows.rows.slice(first, last).map((row, i) => (
-                            <FunctionRow
-                                key={first + i}
-                                row={row}
-                                whole={rows.whole}
-                                most={most}
-                                color={colorOf(row)}
-                                chosen={row.name === look.fn}
-                                props={props}
-                            />
-                        ))}
-                        {last < n && <tr aria-hidden="true"><td colSpan={3} style={{ height: `${(n - last) * height}px` }} /></tr>}
-                    </tbody>
-                </table>
+            <RowTable
+                label="Functions; arrows walk, Enter shows callers and callees"
+                n={n}
+                height={32}
+                at={at}
+                onKey={onKey}
+                cols={<colgroup><col /><col class="figure" /><col class="figure" /></colgroup>}
+                head={
+                    <tr>
+                        <Heading title={props.grouped ? "Group" : "Function"} by="name" sort={look.sort} />
+                        <Heading title="Self" by="self" sort={look.sort} />
+                        <Heading title="Total" by="total" sort={look.sort} />
+                    </tr>
+                }
+                row={(i) => {
+                    const row = rows.rows[i];
+                    return functionRow({ row, whole: rows.whole, most, color: colorOf(row), chosen: row.name === look.fn, props });
+                }}
+            >
                 {n === 0 && <p class="none">{look.find ? "No function has that in its name." : look.own ? "None of it is known as own code. Right-click a frame to pin its module." : "No functions."}</p>}
                 {rows.cut && <p class="none">The table has the {count(rows.rows.length)} largest of {count(rows.all)} functions.</p>}
-            </div>
+            </RowTable>
         </section>
     );
 }

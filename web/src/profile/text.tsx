@@ -4,9 +4,9 @@ import { useMemo, useState } from "preact/hooks";
 import { share } from "../model/format";
 import { nameOf, type Tree } from "../model/tree";
 import { copy } from "../ui/kit";
+import { useVisible } from "../ui/rows";
 import type { FormProps } from "./panel";
 import { usePhone } from "./phone";
-import { useWindow } from "./window";
 
 const HOT = 0.4; // of its caller: opened from the start
 const OPENED = 24; // rows deep
@@ -71,7 +71,7 @@ export function TextTree(props: FormProps) {
     const high = usePhone() ? 36 : 24; // of a row
     const { open, set } = useOpen(tree, focus);
     const rows = useMemo(() => rowsOf(tree, focus, open), [tree, focus, open]);
-    const { box, first, last, onScroll, reveal } = useWindow(rows.length, high);
+    const { box, first, last, onScroll, reveal } = useVisible(rows.length, high);
     const at = rows.indexOf(selected);
     const whole = tree.total[0] || 1;
     const hasChildren = (node: number) => tree.end[node] > node + 1;
@@ -102,8 +102,8 @@ export function TextTree(props: FormProps) {
                 <span class="grow" />
                 <button type="button" class="button ghost" onClick={() => copy(asText(tree, focus), "Tree copied as text")}>Copy as text</button>
             </div>
-            <div class="rows text-tree" ref={box} onScroll={onScroll} tabIndex={0} onKeyDown={onKey} role="treegrid" aria-label="Call tree: arrows walk, open and close">
-                <div class="text-head" role="row">
+            <div class="rows text-tree" ref={box} onScroll={onScroll} tabIndex={0} onKeyDown={onKey} role="treegrid" aria-rowcount={rows.length + 1} aria-label="Call tree: arrows walk, open and close">
+                <div class="text-head" role="row" aria-rowindex={1}>
                     <span role="columnheader">Function</span>
                     <span role="columnheader" class="number">{measure.unit || "Count"}</span>
                     <span role="columnheader" class="number">Total</span>
@@ -115,6 +115,7 @@ export function TextTree(props: FormProps) {
                             key={node}
                             role="row"
                             class="text-row"
+                            aria-rowindex={first + i + 2}
                             aria-level={tree.depth[node] - tree.depth[focus] + 1}
                             aria-expanded={hasChildren(node) ? open.has(node) : undefined}
                             aria-selected={node === selected}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "Jump to": views, services, the functions that cost most in what is looked at, and pasted ids.
 import { useEffect, useState } from "preact/hooks";
-import type { QueryAnswer, Service } from "../api/answers";
+import type { QueryAnswer, Services } from "../api/answers";
+import { useSearch } from "../api/search";
 import { useAsk } from "../api/use";
 import { idTargets, matching, type Target } from "../model/jump";
 import { linkTo, open } from "../state/place";
@@ -11,21 +12,26 @@ import { OTHERS, TABS } from "./tabs";
 
 const MOST = 12;
 
-function useTargets(): Target[] {
+function useTargets(): { all: Target[]; onType: (typed: string) => void } {
     const scope = useScope();
-    const services = useAsk<{ services: Service[] }>("/api/v1/services").data?.services ?? [];
-    const top = useAsk<QueryAnswer>("/api/v1/query", { query: scope.query, ...scope.range, format: "top", limit: 200 });
-    return [
-        ...[...TABS, ...OTHERS].map(({ view, title }) => ({ title, kind: "View", href: linkTo(view) })),
-        ...services.map(({ name }) => ({ title: name, kind: "Service", href: linkTo("explore", { service: name, where: null }) })),
-        ...(top.data?.top?.rows ?? []).map(({ name }) => ({ title: name, kind: "Function", href: linkTo("explore", { fn: name }) })),
-    ];
+    const { asked, first, all, onType } = useSearch<Services>("/api/v1/services");
+    const names = new Set([...(asked.data?.services ?? []), ...(first?.services ?? [])].map(({ name }) => name));
+    const functions = scope.service !== "" || (first && all === undefined); // of very many services, the table of functions takes the server long
+    const top = useAsk<QueryAnswer>(functions ? "/api/v1/query" : null, { query: scope.query, ...scope.range, format: "top", limit: 200 });
+    return {
+        onType,
+        all: [
+            ...[...TABS, ...OTHERS].map(({ view, title }) => ({ title, kind: "View", href: linkTo(view) })),
+            ...[...names].map((name) => ({ title: name, kind: "Service", href: linkTo("explore", { service: name, where: null }) })),
+            ...(top.data?.top?.rows ?? []).map(({ name }) => ({ title: name, kind: "Function", href: linkTo("explore", { fn: name }) })),
+        ],
+    };
 }
 
 export function Jump({ onClose }: { onClose: () => void }) {
     const [typed, setTyped] = useState("");
     const [at, setAt] = useState(0);
-    const all = useTargets();
+    const { all, onType } = useTargets();
     const [waiting, setWaiting] = useState(false); // Enter was pressed before anything was found: the lists may still load
     const find = (text: string) => [...idTargets(text, (view, params) => linkTo(view, params)), ...matching(text, all, MOST)];
     const found = find(typed);
@@ -63,6 +69,7 @@ export function Jump({ onClose }: { onClose: () => void }) {
                     value={typed}
                     onInput={(event) => {
                         setTyped(event.currentTarget.value);
+                        onType(event.currentTarget.value);
                         setAt(0);
                         setWaiting(false);
                     }}

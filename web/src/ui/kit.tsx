@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { currentPlace, formatPlace, open } from "../state/place";
+import { Icon } from "./icons";
 import { toast } from "./toast";
 
 // A link inside the page: an ordinary one for a new tab, without a load for a plain click.
@@ -60,6 +61,16 @@ export function Panel(props: { title?: ComponentChildren; aside?: ComponentChild
             )}
             {props.children}
         </section>
+    );
+}
+
+// Narrows the list below it: a browser's own search does not find rows that are not drawn.
+export function SearchField({ label, value, onType }: { label: string; value: string; onType: (text: string) => void }) {
+    return (
+        <label class="field">
+            <Icon name="search" />
+            <input type="search" placeholder={label} aria-label={label} value={value} onInput={(event) => onType(event.currentTarget.value)} />
+        </label>
     );
 }
 

@@ -2,7 +2,7 @@
 // Explore: what a service does, in one sentence, over time, and down to the line.
 import type { QueryAnswer } from "../api/answers";
 import { useAsk } from "../api/use";
-import { coveredSeconds, measureOf } from "../model/measure";
+import { rateSeconds, measureOf } from "../model/measure";
 import { ExportButton } from "../profile/export";
 import { ProfilePanel } from "../profile/panel";
 import { useScope } from "../state/scope";
@@ -28,7 +28,7 @@ export function Explore() {
     const { error } = asked;
     const answer = error ? null : asked.data;
     const whole = (load.chosen[1] - load.chosen[0]) / 1000;
-    const over = answer ? coveredSeconds(answer, whole) : whole;
+    const over = answer ? rateSeconds(answer, whole) : whole;
     const empty = error ? isNothing(error.code) : answer !== null && !asked.loading && answer.basis.profiles === 0;
     const name = [scope.service || "all", scope.type.split(":")[1]].join("-");
     return (

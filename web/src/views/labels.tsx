@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labels: a profile broken down by any label; each value leads into Explore, or is compared with the rest.
-import type { QueryAnswer } from "../api/answers";
+import { useMemo, useState } from "preact/hooks";
+import type { LabelValues, QueryAnswer } from "../api/answers";
 import { useEach } from "../api/each";
-import type { ApiError } from "../api/client";
+import { useDetails } from "../api/search";
+import type { ApiError, Params } from "../api/client";
 import { useAsk } from "../api/use";
-import { breakdownOf, labelsInOrder, labelToStart, possessive, sentenceOf, type Breakdown } from "../model/breakdown";
+import { breakdownOf, isTelling, labelsInOrder, labelToStart, possessive, sentenceOf, type Breakdown } from "../model/breakdown";
 import { count, percent, plural } from "../model/format";
 import { knowledgeOf } from "../model/know";
-import { coveredSeconds, measureOf, type Measure } from "../model/measure";
+import { valueIn } from "../model/labels";
+import { measureOf, rateMeaning, rateSeconds, sparseText, type Measure } from "../model/measure";
+import { containing, oneOf, selector, type Matcher } from "../model/selector";
 import { betterStep } from "../model/series";
 import { seconds } from "../model/time";
 import { flowStep, levelStep } from "../model/trend";
 import { change, usePlace } from "../state/place";
 import { useScope, type Scope } from "../state/scope";
 import { Empty, Failure, Loading } from "../ui/kit";
+import { useLater } from "../ui/later";
 import { MenuButton } from "../ui/menu";
 import { ScopeBar } from "../ui/scope";
 import { PickList } from "../ui/scope/pick";
@@ -22,10 +27,9 @@ import { PageHead } from "./overview/head";
 import "./overview.css";
 import "./labels.css";
 
-const LISTED = 100; // values that are asked for
-const COUNTED = 1000; // values of a label that are counted
+const LISTED = 1000; // values that have a row
+const DETAILED = 25; // of these, the largest: what they had over time comes with the answer
 const CHIPS = 8;
-const LABELS = 40; // whose values are counted
 
 interface Names {
     all: string[];
@@ -37,20 +41,21 @@ interface Names {
 function useNames(scope: Scope): Names {
     const asked = useAsk<{ labels: string[] }>("/api/v1/labels", { query: scope.query, ...scope.range });
     const all = labelsInOrder(asked.data?.labels ?? [], scope.service);
-    const values = useEach<{ values: unknown[] }>(all.slice(0, LABELS).map((name) => ({
+    const first = all.length || scope.service ? all : ["service_name"]; // every profile has it: no need to wait for the others
+    const values = useEach<LabelValues>(first.filter(isTelling).slice(0, CHIPS).map((name) => ({
         key: name,
         path: `/api/v1/labels/${encodeURIComponent(name)}/values`,
-        params: { query: scope.query, ...scope.range, limit: COUNTED + 1 },
+        params: { query: scope.query, ...scope.range, limit: 1 },
     })));
-    const counts = new Map([...values].flatMap(([name, answer]) => (answer ? [[name, answer.values.length]] : [])));
+    const counts = new Map([...values].flatMap(([name, answer]) => (answer ? [[name, answer.all]] : [])));
     return { all, counts, loading: asked.loading, error: asked.error };
 }
 
-const countText = (n: number | undefined) => (n === undefined ? "" : n > COUNTED ? `${count(COUNTED)}+` : count(n));
+const countText = (n: number | undefined) => (n === undefined ? "" : count(n));
 
 function LabelChoice({ names, label }: { names: Names; label: string }) {
-    const choose = (by: string) => change({ by, find: null, rows: null });
-    const first = names.all.filter((name) => names.counts.get(name) !== 1).slice(0, CHIPS); // one value tells nothing apart
+    const choose = (by: string) => change({ by, find: null });
+    const first = names.all.filter((name) => isTelling(name) && names.counts.get(name) !== 1).slice(0, CHIPS); // one value tells nothing apart
     const chips = !label || first.includes(label) ? first : [...first.slice(0, -1), label];
     return (
         <div class="label-choice" role="group" aria-label="Break down by">
@@ -83,42 +88,51 @@ function LabelChoice({ names, label }: { names: Names; label: string }) {
     );
 }
 
-function useBreakdown(scope: Scope, label: string) {
+function useBreakdown(scope: Scope, label: string, pages: string[][], find: string) {
     const length = seconds(scope.range, Date.now());
-    const base = { query: scope.query, ...scope.range };
-    const params = { ...base, format: "series", by: label, limit: LISTED };
     const level = /^(memory:(inuse|live)|gorouti|threads)/.test(scope.type);
-    const first = useAsk<QueryAnswer>(label ? "/api/v1/query" : null, { ...params, step: level ? levelStep(length) : flowStep(length) });
+    const params: Params = { query: scope.query, ...scope.range, format: "series", by: label, limit: LISTED, points: DETAILED, step: level ? levelStep(length) : flowStep(length) };
+    const first = useAsk<QueryAnswer>(label ? "/api/v1/query" : null, params);
     const isLevel = first.data?.type.kind === "level";
     const better = isLevel && first.data?.series ? betterStep(first.data.series) : null;
     const second = useAsk<QueryAnswer>(better ? "/api/v1/query" : null, { ...params, step: better });
     const asked = better ? second : first;
     const series = asked.data?.series;
-    const cut = series !== undefined && series.all > series.series.length;
-    const whole = useAsk<QueryAnswer>(cut ? "/api/v1/query" : null, { ...base, format: "top", limit: 1 });
     const is = asked.data && series?.by[0] === label ? asked.data : null; // not an answer to an earlier label
+    const same = is ? { ...params, from: is.from, until: is.until, step: series!.step_seconds } : params; // the same buckets
+    const search = is && find && series!.all > series!.series.length; // not all values are here
+    const pictured = useMemo(() => new Set(series?.series.flatMap(({ labels, bucket }) => (bucket.length ? [valueIn(labels, label)] : []))), [series]);
+    const narrowed = (matcher: Matcher) => ({ ...same, query: selector(scope.type, scope.service, [...scope.matchers, matcher]) });
+    const found = useAsk<QueryAnswer>(search ? "/api/v1/query" : null, narrowed(containing(label, find)));
+    const details = useDetails<QueryAnswer>(is ? pages : [], (value) => !pictured.has(value), (page) => ({
+        [label]: ["/api/v1/query", { ...narrowed(oneOf(label, page)), points: null, limit: page.length }],
+    }));
     const until = is ? Math.min(Date.parse(is.until), Date.now()) : 0;
-    const breakdown = is && breakdownOf(is, label, until, whole.data?.total ?? null);
-    const over = is ? coveredSeconds(is, (until - Date.parse(is.from)) / 1000) : 1;
-    return { asked, answer: is, breakdown, until, measure: is && measureOf(is.type, over) };
+    const whole = useMemo(() => is && breakdownOf(is, label, until), [is, label]); // whatever is searched for
+    const breakdown = useMemo(() => is && breakdownOf(is, label, until, search ? found.data : null, details.flatMap((get) => get(label) ?? [])), [is, label, search, found.data, details]);
+    const over = is ? rateSeconds(is, (until - Date.parse(is.from)) / 1000) : 1;
+    return { asked, answer: is, whole, breakdown, until, measure: is && measureOf(is.type, over), over, searching: Boolean(search) && found.loading, searched: search ? (found.data?.series?.all ?? null) : null };
 }
 
-function subtitle({ parts, others, total }: Breakdown, label: string, measure: Measure): string {
-    const without = parts.find(({ value }) => value === "");
-    const values = parts.length - (without ? 1 : 0) + (others?.values ?? 0);
-    return `${plural(values, "value")} of ${label}, ${measure.format(total)} in all.${without ? ` ${percent(without.share)} of it does not have this label.` : ""}`;
+function subtitle(answer: QueryAnswer, { parts, total }: Breakdown, label: string, measure: Measure): string {
+    const without = answer.series!.series.find(({ labels }) => valueIn(labels, label) === "");
+    const share = parts.find(({ value }) => value === "")?.share;
+    const values = answer.series!.all - (without ? 1 : 0);
+    return `${plural(values, "value")} of ${label}, ${measure.format(total)} in all.${share ? ` ${percent(share)} of it does not have this label.` : ""}`;
 }
 
 export function Labels() {
     const scope = useScope();
     const { params } = usePlace();
     const names = useNames(scope);
-    const label = params.get("by") ?? labelToStart(names.all, names.counts);
-    const { asked, answer, breakdown, measure, until } = useBreakdown(scope, label);
+    const label = params.get("by") ?? ((names.counts.get("service_name") ?? 0) > 1 ? "service_name" : labelToStart(names.all, names.counts));
+    const [pages, setPages] = useState<string[][]>([]);
+    const find = useLater(params.get("find") ?? "");
+    const { asked, answer, whole, breakdown, measure, until, over, searching, searched } = useBreakdown(scope, label, pages, find);
     const whose = `${scope.service ? possessive(scope.service) : "all"} ${knowledgeOf(scope.type).title.replace(/^[A-Z](?=[a-z])/, (c) => c.toLowerCase())}`;
     const nothing = !names.loading && !names.error && !names.all.length;
     const error = asked.error ?? names.error;
-    const empty = breakdown !== null && !breakdown.parts.length;
+    const empty = breakdown !== null && searched === null && !breakdown.parts.length;
     return (
         <main class="measuring">
             <ScopeBar />
@@ -129,7 +143,7 @@ export function Labels() {
                     </Empty>
                 ) : (
                     <>
-                        <PageHead title={breakdown ? sentenceOf(breakdown, label, whose) : "\u00a0"} text={breakdown ? subtitle(breakdown, label, measure!) : undefined} />
+                        <PageHead title={whole ? sentenceOf(whole, label, whose) : "\u00a0"} text={whole ? <span title={rateMeaning(over)}>{subtitle(answer!, whole, label, measure!)}{sparseText(answer!)}</span> : undefined} />
                         <LabelChoice names={names} label={label} />
                     </>
                 )}
@@ -138,7 +152,7 @@ export function Labels() {
                 {answer && breakdown && measure && !empty && (
                     <div class={asked.loading ? "stale" : ""}>
                         <Picture breakdown={breakdown} label={label} until={until} measure={measureOf(answer.type, 1)} />
-                        <Values breakdown={breakdown} label={label} scope={scope} measure={measure} />
+                        <Values key={label} breakdown={breakdown} label={label} scope={scope} measure={measure} all={answer.series!.all} searched={searched} searching={searching} onSeen={setPages} />
                     </div>
                 )}
             </div>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first view: which service burns what, what changed, and what is worth a look.
+import { useState } from "preact/hooks";
+import type { LabelValues } from "../api/answers";
 import { useAsk } from "../api/use";
 import type { Fleet } from "../model/fleet";
-import { count, figures, moment, plural, pluralWords } from "../model/format";
+import { figures, moment, plural, pluralWords } from "../model/format";
+import { rateMeaning, sparseText } from "../model/measure";
 import { lengthText, rangeText } from "../model/ranges";
 import { formatMatchers } from "../model/selector";
 import { SYMPTOMS } from "../model/symptoms";
 import { formatTime, seconds } from "../model/time";
-import { rest, type Line } from "../model/trend";
 import { linkTo } from "../state/place";
 import { setMatchers, setRange, useScope, type Scope } from "../state/scope";
 import { Empty, Failure, Link, Loading, Panel } from "../ui/kit";
@@ -24,15 +26,24 @@ import "./overview.css";
 
 const ENVIRONMENT = ["deployment.environment.name", "deployment.environment", "environment", "env"];
 
-function Environment({ scope, ready }: { scope: Scope; ready: boolean }) {
-    const labels = useAsk<{ labels: string[] }>(ready ? "/api/v1/labels" : null, { ...scope.range });
-    const name = ENVIRONMENT.find((one) => labels.data?.labels.includes(one)) ?? null;
-    const values = useAsk<{ values: { value: string }[] }>(name && `/api/v1/labels/${name}/values`, { ...scope.range, limit: 100 });
-    if (!name) return null;
+// The labels of some series are quickly there.  Others are read from samples, of a few services alone.
+function useEnvironments(scope: Scope, ready: boolean, wide: boolean): { name: string; values: string[] } | null {
+    const some = useAsk<{ series: { labels: Record<string, string> }[] }>(ready ? "/api/v1/series" : null, { ...scope.range, limit: 50 });
+    const inSeries = ENVIRONMENT.find((one) => some.data?.series.some(({ labels }) => labels[one]));
+    const labels = useAsk<{ labels: string[] }>(some.data && !inSeries && !wide ? "/api/v1/labels" : null, { ...scope.range });
+    const name = inSeries ?? ENVIRONMENT.find((one) => labels.data?.labels.includes(one));
+    const values = useAsk<LabelValues>(name ? `/api/v1/labels/${name}/values` : null, { ...scope.range, limit: 100 });
+    return name && values.data ? { name, values: values.data.values.map(({ value }) => value) } : null;
+}
+
+function Environment({ scope, ready, wide }: { scope: Scope; ready: boolean; wide: boolean }) {
+    const found = useEnvironments(scope, ready, wide);
+    if (!found) return null;
+    const { name, values } = found;
     const others = scope.matchers.filter((one) => one.name !== name);
     const chosen = scope.matchers.find((one) => one.name === name)?.value ?? "";
     const choose = (value: string) => () => setMatchers(value ? [...others, { name, op: "=", value }] : others);
-    const entries = ["", ...(values.data?.values.map(({ value }) => value).filter(Boolean) ?? [])];
+    const entries = ["", ...values];
     return (
         <MenuButton
             label={`Environment: ${chosen || "all"}`}
@@ -42,15 +53,12 @@ function Environment({ scope, ready }: { scope: Scope; ready: boolean }) {
     );
 }
 
-const PICTURED = 4;
-
 function Chart({ look }: { look: Overlook }) {
     const { fleet, cpu } = look;
     useTheme(); // the legend is coloured by it
     if (!fleet) return <Panel title="CPU by service" class="fleet"><div class="quiet"><Loading rows={6} /></div></Panel>;
     const { chart } = fleet;
-    const few = chart.lines.length <= PICTURED + 1;
-    const shown: Line[] = few ? chart.lines : [...chart.lines.slice(0, PICTURED), rest(chart.lines.slice(PICTURED), `${count(chart.lines.length - PICTURED)} more`)];
+    const shown = chart.lines;
     return (
         <Panel
             title={<>CPU by service <span class="muted unit">cores</span></>}
@@ -66,7 +74,7 @@ function Chart({ look }: { look: Overlook }) {
         >
             <div class="inside">
                 <Timeline
-                    label={`CPU of ${plural(chart.lines.length, "service")} over time, in cores; the table below has the numbers`}
+                    label={`CPU of ${plural(fleet.rows.length + fleet.unlisted, "service")} over time, in cores; the table below has the numbers`}
                     start={chart.start}
                     stepMs={chart.stepMs}
                     series={shown.map((line) => ({ label: line.label, values: line.rate.map((value) => (value === null ? null : value / 1e9)) }))}
@@ -87,8 +95,7 @@ function sentence(fleet: Fleet, processors: number | null): string {
     const all = fleet.rows.length;
     if (!using) return `${pluralWords(all, "service")} sent profiles, none of CPU time`;
     const of = processors ? ` of ${plural(processors, "core")}` : fleet.cores >= 0.995 && fleet.cores < 1.005 ? " core" : " cores";
-    const most = fleet.unlisted > 0 ? "at least " : "";
-    return `${pluralWords(using + fleet.unlisted, "service")} ${using === 1 ? "uses" : "use"} ${most}${figures(fleet.cores)}${of}`;
+    return `${pluralWords(using + fleet.unlisted, "service")} ${using === 1 ? "uses" : "use"} ${figures(fleet.cores)}${of}`;
 }
 
 const SILENT_MS = 300000;
@@ -103,6 +110,7 @@ function Subtitle({ look, span, live }: { look: Overlook; span: string; live: bo
     return (
         <>
             {first}{young && `; the first profile is of ${moment(look.fleet!.first!, Date.now())}`}.{changed > 0 && ` ${pluralWords(changed, "service")} changed after a deployment.`}
+            {asked && sparseText(asked)}
             {silent && <span class="warn"> Nothing has come in since {moment(last, Date.now())}.</span>}
         </>
     );
@@ -147,7 +155,8 @@ function quiet(fleet: Fleet | null): string {
 
 export function Overview() {
     const scope = useScope();
-    const look = useFleet(scope);
+    const [pages, setPages] = useState<string[][]>([]);
+    const look = useFleet(scope, pages);
     const { fleet, cpu, services } = look;
     const { text, day } = rangeText(scope.range, Date.now());
     const span = [text, day].filter(Boolean).join(" ");
@@ -156,8 +165,8 @@ export function Overview() {
     const empty = fleet?.rows.length === 0 && services !== null && !cpu.loading;
     return (
         <main class="reading overview">
-            <PageHead title={fleet ? (empty ? "Nothing here" : sentence(fleet, look.processors)) : "\u00a0"} text={fleet ? (empty ? span : <Subtitle look={look} span={span} live={scope.range.until === "now"} />) : undefined}>
-                <Environment scope={scope} ready={cpu.data !== null} />
+            <PageHead title={fleet ? (empty ? "Nothing here" : <span title={rateMeaning(fleet.seconds)}>{sentence(fleet, look.processors)}</span>) : "\u00a0"} text={fleet ? (empty ? span : <Subtitle look={look} span={span} live={scope.range.until === "now"} />) : undefined}>
+                <Environment scope={scope} ready={cpu.data !== null} wide={look.wide} />
                 <RangeButton scope={scope} />
             </PageHead>
             {cpu.error && <Failure error={cpu.error} retry={cpu.reload} />}
@@ -168,7 +177,7 @@ export function Overview() {
                         <Chart look={look} />
                         <Findings look={look} quiet={quiet(fleet)} />
                     </div>
-                    {fleet && <Services fleet={fleet} notices={look.notices} scope={scope} span={lengthText(seconds(scope.range, Date.now()))} />}
+                    {fleet && <Services fleet={fleet} notices={look.notices} scope={scope} span={lengthText(seconds(scope.range, Date.now()))} onSeen={setPages} />}
                 </div>
             )}
             <Symptoms />

@@ -74,7 +74,7 @@ function Chosen({ row, id }: { row: ProfileRow | undefined; id: string }) {
         <ProfilePanel
             answer={data}
             source={{ path: "/api/v1/query", params }}
-            rangeSeconds={row?.duration_seconds || data.basis.covered_seconds}
+            rangeSeconds={row?.duration_seconds || data.basis.rate_seconds}
             stale={loading}
         />
     );

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labels that narrow the scope: chips, and a menu that asks for a name, an operator and a value.
 import { useState } from "preact/hooks";
-import type { LabelValue } from "../../api/answers";
+import type { LabelValues } from "../../api/answers";
+import { useSearch } from "../../api/search";
 import { useAsk } from "../../api/use";
 import { selector, type Matcher, type Operator } from "../../model/selector";
 import { setMatchers, type Scope } from "../../state/scope";
@@ -41,10 +42,8 @@ function NamePicker({ scope, onPick }: { scope: Scope; onPick: (name: string) =>
 }
 
 function ValuePicker({ scope, name, chosen, op, onPick }: { scope: Scope; name: string; chosen?: string; op: Operator; onPick: (value: string) => void }) {
-    const asked = useAsk<{ values: LabelValue[] }>(`/api/v1/labels/${encodeURIComponent(name)}/values`, {
-        query: selector("", scope.service),
-        ...scope.range,
-    });
+    const path = `/api/v1/labels/${encodeURIComponent(name)}/values`;
+    const { asked, all, onType } = useSearch<LabelValues>(path, { query: selector("", scope.service), ...scope.range });
     const values = asked.data?.values ?? [];
     const expression = op === "=~" || op === "!~";
     return (
@@ -55,6 +54,8 @@ function ValuePicker({ scope, name, chosen, op, onPick }: { scope: Scope; name: 
             chosen={chosen}
             loading={asked.loading}
             error={asked.error}
+            all={all}
+            onType={onType}
             free={(typed) => (typed ? (expression ? `Match /${typed}/` : `Use “${typed}”`) : null)}
             none="This label has no values in this range."
             onPick={onPick}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which service, and which of its profile types, with what a type samples and what looks wrong in it.
 import { useState } from "preact/hooks";
-import type { Service } from "../../api/answers";
+import type { Service, Services } from "../../api/answers";
+import { useSearch } from "../../api/search";
 import { useAsk } from "../../api/use";
 import { ago } from "../../model/format";
 import { knowledgeOf, typeOrder } from "../../model/know";
@@ -9,36 +10,39 @@ import { change } from "../../state/place";
 import { MenuButton } from "../menu";
 import { PickList } from "./pick";
 
-export const useServices = () => useAsk<{ services: Service[] }>("/api/v1/services");
+// A service alone, or all of them.
+export const useServices = (service: string) => useAsk<Services>("/api/v1/services", { service });
 
 const seen = (newest: string | null) => (newest ? ago(Date.parse(newest), Date.now()) : "");
 
-export function ServiceButton({ service }: { service: string }) {
-    const asked = useServices();
+function ServiceList({ service, close }: { service: string; close: () => void }) {
+    const { asked, all, onType } = useSearch<Services>("/api/v1/services");
     const services = asked.data?.services ?? [];
-    const options = [
-        { value: "", label: "All services" },
-        ...services.map(({ name, newest }) => ({ value: name, label: name, aside: seen(newest) })),
-    ];
+    return (
+        <PickList
+            label="Find a service"
+            options={[{ value: "", label: "All services" }, ...services.map(({ name, newest }) => ({ value: name, label: name, aside: seen(newest) }))]}
+            chosen={service}
+            loading={asked.loading}
+            error={asked.error}
+            all={all}
+            onType={onType}
+            onPick={(value) => {
+                close();
+                change({ service: value, fn: null, focus: null });
+            }}
+        />
+    );
+}
+
+export function ServiceButton({ service }: { service: string }) {
     const name = service || "All services";
     return (
         <MenuButton
             label={`Service: ${name}`}
             menuClass="picker"
             text={<b class="ellipsis">{name}</b>}
-            content={(close) => (
-                <PickList
-                    label="Find a service"
-                    options={options}
-                    chosen={service}
-                    loading={asked.loading}
-                    error={asked.error}
-                    onPick={(value) => {
-                        close();
-                        change({ service: value, fn: null, focus: null });
-                    }}
-                />
-            )}
+            content={(close) => <ServiceList service={service} close={close} />}
         />
     );
 }
@@ -74,7 +78,7 @@ export function typesOf(services: Service[], service: string): { id: string; new
 }
 
 function TypePicker(props: { service: string; type: string; standard: string; close: () => void }) {
-    const asked = useServices();
+    const asked = useServices(props.service);
     const [pointed, setPointed] = useState(props.type);
     const types = typesOf(asked.data?.services ?? [], props.service);
     const titles = types.map(({ id }) => knowledgeOf(id).title);

@@ -2,7 +2,6 @@
 // The picture itself, on uPlot.  What is chosen is not drawn a second time: lines and areas are filled
 // with a gradient that changes colour, hard, where the chosen range begins and ends.
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { clock } from "../../model/format";
 import { token } from "../theme";
 import type { TimelineProps } from "../timeline";

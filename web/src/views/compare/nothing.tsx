@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where there is nothing to compare: a side without profiles, a service with one version.
 import type { ComponentChildren } from "preact";
-import type { DiffAnswer, Service } from "../../api/answers";
+import type { DiffAnswer, Services } from "../../api/answers";
 import { useAsk } from "../../api/use";
 import { moment } from "../../model/format";
 import { formatTime, type Range } from "../../model/time";
@@ -12,7 +12,7 @@ import { addressOf, addressOfPreset, windowText, type Comparing } from "./sides"
 
 // A side without profiles: where are there some?
 export function NoData({ answer, scope, sides, deployments, now }: Comparing & { answer: DiffAnswer }) {
-    const services = useAsk<{ services: Service[] }>("/api/v1/services");
+    const services = useAsk<Services>("/api/v1/services", { service: scope.service });
     const known = services.data?.services
         .find(({ name }) => name === scope.service)
         ?.types.find(({ id }) => id === answer.type.id);
@@ -70,7 +70,7 @@ export function Elsewhere(props: {
     children: ComponentChildren;
 }) {
     const { service, range, now } = props;
-    const asked = useAsk<{ services: Service[] }>(service ? "/api/v1/services" : null);
+    const asked = useAsk<Services>(service ? "/api/v1/services" : null, { service });
     const types =
         asked.data?.services.find(({ name }) => name === service)?.types.filter(({ id }) => props.is(id)) ?? [];
     const newest = Math.max(...types.map((type) => Date.parse(type.newest ?? "")));

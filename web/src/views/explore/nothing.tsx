@@ -54,7 +54,7 @@ function goThere(newest: number) {
 }
 
 export function Nothing({ scope, now }: { scope: Scope; now: number }) {
-    const asked = useServices();
+    const asked = useServices(scope.service);
     if (!asked.data) return asked.error ? <Failure error={asked.error} retry={asked.reload} /> : <Loading />;
     const { services } = asked.data;
     if (!services.some(({ name }) => !scope.service || name === scope.service)) return <NoService service={scope.service} />;

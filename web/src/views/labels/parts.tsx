@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a breakdown, as areas over time and as a table.
+import { useState } from "preact/hooks";
 import type { Deployment } from "../../api/answers";
 import { useAsk } from "../../api/use";
 import type { Breakdown, Part } from "../../model/breakdown";
 import { count, figures, percent, plural } from "../../model/format";
 import type { Measure } from "../../model/measure";
 import { formatMatchers, type Matcher } from "../../model/selector";
-import { rest, thinned } from "../../model/trend";
+import { thinned } from "../../model/trend";
 import { change, linkTo, usePlace } from "../../state/place";
 import { setRange, useScope, type Scope } from "../../state/scope";
 import { Icon } from "../../ui/icons";
-import { Link, Meter, Panel, Sparkline } from "../../ui/kit";
+import { Link, Meter, Panel, SearchField, Sparkline } from "../../ui/kit";
+import { RowTable, usePages } from "../../ui/rows";
 import { useTheme } from "../../ui/theme";
 import { stackColor, Timeline } from "../../ui/timeline";
 
-const PICTURED = 5;
-const SHOWN = 20;
+const FEW = 20; // without a scroller
 
 const nameOf = (value: string) => (value === "" ? "without it" : value);
 
@@ -27,14 +28,12 @@ interface PictureProps {
 }
 
 export function Picture({ breakdown, label, until, measure }: PictureProps) {
-    const { lines, others } = breakdown;
+    const { lines } = breakdown;
     useTheme(); // the legend is coloured by it
     const scope = useScope();
     const deployed = useAsk<{ deployments: Deployment[] }>(scope.service ? "/api/v1/deployments" : null, { service: scope.service, ...scope.range });
     const deployments = scope.service ? (deployed.data?.deployments ?? []) : [];
-    const few = lines.lines.length <= PICTURED + 1;
-    const more = lines.lines.length - PICTURED + (others?.values ?? 0);
-    const shown = few ? lines.lines : [...lines.lines.slice(0, PICTURED), rest(lines.lines.slice(PICTURED), `${count(more)} more`)];
+    const shown = lines.lines;
     const scale = (value: number | null) => (value === null ? null : measure.rate(value));
     return (
         <Panel
@@ -79,7 +78,7 @@ function compareLink(label: string, value: string): string {
     return linkTo("compare", { a_where: side("!="), b_where: side("="), by: "share" });
 }
 
-function Row({ part, most, scope, label, measure, alone }: { part: Part; most: number; scope: Scope; label: string; measure: Measure; alone: boolean }) {
+function rowOf({ part, most, scope, label, measure, alone }: { part: Part; most: number; scope: Scope; label: string; measure: Measure; alone: boolean }) {
     const error = part.error ?? 0;
     return (
         <tr class="choosable linked">
@@ -102,65 +101,85 @@ function Row({ part, most, scope, label, measure, alone }: { part: Part; most: n
     );
 }
 
-export function Values({ breakdown, label, scope, measure }: { breakdown: Breakdown; label: string; scope: Scope; measure: Measure }) {
+function othersRow(others: { values: number; amount: number; share: number }, measure: Measure) {
+    return (
+        <tr>
+            <td class="soft">{plural(others.values, "other value")}</td>
+            <td class="wide" />
+            <td class="number">{percent(others.share)}</td>
+            <td class="number">{measure.short(others.amount)}</td>
+            <td class="wide" />
+            <td class="wide" />
+        </tr>
+    );
+}
+
+export interface ValuesProps {
+    breakdown: Breakdown;
+    label: string;
+    scope: Scope;
+    measure: Measure;
+    all: number; // values there are
+    searched: number | null; // how many a search on the server found
+    searching: boolean;
+    onSeen: (pages: string[][]) => void; // the values in sight, and those around them
+}
+
+export function Values({ breakdown, label, scope, measure, all, searched, searching, onSeen }: ValuesProps) {
     const { params } = usePlace();
-    const { parts, others } = breakdown;
+    const { parts } = breakdown;
     const find = (params.get("find") ?? "").toLowerCase();
     const found = find ? parts.filter(({ value }) => nameOf(value).toLowerCase().includes(find)) : parts;
-    const limit = Number(params.get("rows")) || SHOWN;
-    const shown = found.slice(0, limit);
-    const most = Math.max(...parts.map(({ amount }) => amount), others?.amount ?? 0, 1e-9);
+    const others = find ? null : breakdown.others;
+    const [seen, setSeen] = useState<[number, number]>([0, 0]);
+    usePages(found.map(({ value }) => value), seen, onSeen);
+    const most = Math.max(...parts.map(({ amount }) => amount), 1e-9);
+    const n = found.length + (others ? 1 : 0);
     return (
         <Panel
-            class="services values"
+            class={`services values ${searching ? "stale" : ""}`}
             label={`Values of ${label}`}
-            title={<>Values <span class="muted unit">{find ? `${count(found.length)} of ${count(parts.length)}` : count(parts.length + (others?.values ?? 0))}</span></>}
-            aside={parts.length > 8 && (
-                <label class="field">
-                    <Icon name="search" />
-                    <input type="search" placeholder="Find a value" aria-label="Find a value" value={params.get("find") ?? ""} onInput={(event) => change({ find: event.currentTarget.value }, true)} />
-                </label>
+            title={<>Values <span class="muted unit" role="status">{find ? `${count(Math.max(found.length, searched ?? 0))} of ${count(all)}` : count(all)}</span></>}
+            aside={all > 8 && (
+                <SearchField label="Find a value" value={params.get("find") ?? ""} onType={(text) => change({ find: text || null }, true)} />
             )}
         >
-            <table class="table">
-                <colgroup>
-                    <col />
-                    <col class="wide c-bar" />
-                    <col class="c-share" />
-                    <col class="c-amount" />
-                    <col class="wide c-spark" />
-                    <col class="wide c-action" />
-                </colgroup>
-                <thead>
+            <RowTable
+                label={`Values of ${label}`}
+                class={n > FEW + 1 ? "long" : ""}
+                n={n}
+                height={36}
+                order={find}
+                onSeen={(from, until) => setSeen([from, Math.min(until, found.length)])}
+                cols={
+                    <colgroup>
+                        <col />
+                        <col class="wide c-bar" />
+                        <col class="c-share" />
+                        <col class="c-amount" />
+                        <col class="wide c-spark" />
+                        <col class="wide c-action" />
+                    </colgroup>
+                }
+                head={
                     <tr>
                         <th scope="col">{label}</th>
                         <th scope="col" class="wide"><span class="hidden">Share as a bar</span></th>
                         <th scope="col" class="number">Share</th>
                         <th scope="col" class="number" aria-sort="descending">{measure.unit.replace(/^./, (c) => c.toUpperCase()) || "Number"} ↓</th>
                         <th scope="col" class="wide spark">Over time</th>
-                        <th scope="col" class="wide"><span class="hidden">Ways on</span></th>
+                        <th scope="col" class="wide"><span class="hidden">Actions</span></th>
                     </tr>
-                </thead>
-                <tbody>
-                    {shown.map((part) => (
-                        <Row key={part.value} part={part} most={most} scope={scope} label={label} measure={measure} alone={parts.length === 1} />
-                    ))}
-                    {others && !find && (
-                        <tr>
-                            <td class="soft">{plural(others.values, "other value")}</td>
-                            <td class="wide"><Meter share={others.amount / most} /></td>
-                            <td class="number">{percent(others.share)}</td>
-                            <td class="number">{measure.short(others.amount)}</td>
-                            <td class="wide" />
-                            <td class="wide" />
-                        </tr>
-                    )}
-                </tbody>
-            </table>
-            {found.length > shown.length && (
-                <button type="button" class="more-rows" onClick={() => change({ rows: limit + 100 }, true)}>{plural(found.length - shown.length, "more value")}</button>
+                }
+                row={(i) => (i < found.length ? rowOf({ part: found[i], most, scope, label, measure, alone: all === 1 }) : othersRow(others!, measure))}
+            >
+                {!n && <p class="quiet soft">{searching ? "Searching…" : `No value contains “${params.get("find")}”.`}</p>}
+            </RowTable>
+            {(others || (searched ?? 0) > found.length) && (
+                <p class="foot muted small">
+                    The {count(found.length)} largest are listed. Totals and the search are of all.
+                </p>
             )}
-            {others && <p class="foot muted small">The {count(parts.length)} largest of {plural(parts.length + others.values, "value")} are listed; totals are of all. Labels above narrow it down.</p>}
         </Panel>
     );
 }

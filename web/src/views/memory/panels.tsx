@@ -96,7 +96,7 @@ export function Allocated({ alloc, queryOf, range }: MemoryProps) {
     );
     if (!alloc) return null;
     const answer = asked.data;
-    const measure = answer && measureOf(answer.type, answer.basis.covered_seconds);
+    const measure = answer && measureOf(answer.type, answer.basis.rate_seconds);
     return (
         <Panel
             label="Allocated"
@@ -153,7 +153,7 @@ export function Both({
         alloc && "/api/v1/query",
         alloc ? { query: queryOf(alloc), ...range, format: "top", limit: 200 } : {},
     );
-    const measure = asked.data && measureOf(asked.data.type, asked.data.basis.covered_seconds);
+    const measure = asked.data && measureOf(asked.data.type, asked.data.basis.rate_seconds);
     const churn = new Map(asked.data?.top?.rows.map((row) => [row.name, row.self]));
     const held = new Map((answer.top?.rows ?? []).map((row) => [row.name, rowChange(row, "self", answer.scale)]));
     const names = [...new Set([...held.keys(), ...churn.keys()])].filter(

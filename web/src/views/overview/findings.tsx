@@ -12,7 +12,6 @@ export function Findings({ look, quiet }: { look: Overlook; quiet: string }) {
     const [all, setAll] = useState(false);
     const { notices, fleet, noticing } = look;
     const shown = all ? notices : notices.slice(0, SHOWN);
-    const worked = shown.some(({ found }) => !found);
     return (
         <Panel
             label="Findings"
@@ -42,7 +41,6 @@ export function Findings({ look, quiet }: { look: Overlook; quiet: string }) {
                     <p class="soft">{quiet}</p>
                 </div>
             ))}
-            {worked && <p class="foot muted small" title="By deployments, the window before, levels of memory and frames of garbage collectors, beyond what chance explains">Worked out by this page from what it shows.</p>}
         </Panel>
     );
 }

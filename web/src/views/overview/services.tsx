@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The services, worst first.  A row leads into Explore with its top function chosen, its change into
 // Compare.
+import { useState } from "preact/hooks";
 import type { QueryAnswer, TopRow } from "../../api/answers";
 import { useEach } from "../../api/each";
 import type { Fleet, FleetRow } from "../../model/fleet";
-import { bytes, figures, percent, plural, signed } from "../../model/format";
+import { bytes, count, figures, percent, plural, signed } from "../../model/format";
 import { CPU_TYPE } from "../../model/know";
+import { rateMeaning } from "../../model/measure";
 import { noticeOf, type Notice } from "../../model/notice";
 import { selector } from "../../model/selector";
 import { change as changePlace, usePlace } from "../../state/place";
 import type { Scope } from "../../state/scope";
-import { Link, Meter, Panel, Sparkline } from "../../ui/kit";
+import { Link, Meter, Panel, SearchField, Sparkline } from "../../ui/kit";
+import { RowTable, usePages } from "../../ui/rows";
 import { compareLink, exploreLink, noticeLink } from "./links";
 
-const SHOWN = 20;
-const MORE = 100;
+const FEW = 20; // without a scroller and a field to search
 
 type Order = "cores" | "change" | "memory" | "name";
 const ORDERS: Record<Order, (a: FleetRow, b: FleetRow) => number> = {
@@ -55,7 +57,7 @@ function TopCell({ top, waiting }: { top: TopRow | null | undefined; waiting: bo
     );
 }
 
-function Row(props: { row: FleetRow; most: number; top: TopRow | null | undefined; waiting: boolean; notice: Notice | null; columns: Columns }) {
+function rowOf(props: { row: FleetRow; most: number; top: TopRow | null | undefined; waiting: boolean; notice: Notice | null; columns: Columns }) {
     const { row, top, notice, columns } = props;
     const fn = notice?.fn || top?.name;
     const about = [row.identity?.runtime, row.identity?.version].filter(Boolean).join(" · ");
@@ -101,11 +103,11 @@ interface Columns {
     finding: boolean;
 }
 
-function Header(props: { order: Order; is: Order; class?: string; children: string }) {
+function Header(props: { order: Order; is: Order; class?: string; title?: string; children: string }) {
     const chosen = props.order === props.is;
     return (
         <th scope="col" class={props.class} aria-sort={chosen ? (props.is === "name" ? "ascending" : "descending") : undefined}>
-            <button type="button" onClick={() => changePlace({ sort: props.is === "cores" ? null : props.is }, true)}>
+            <button type="button" title={props.title} onClick={() => changePlace({ sort: props.is === "cores" ? null : props.is }, true)}>
                 {props.children}
                 {chosen && (props.is === "name" ? " ↑" : " ↓")}
             </button>
@@ -113,63 +115,81 @@ function Header(props: { order: Order; is: Order; class?: string; children: stri
     );
 }
 
-export function Services({ fleet, notices, scope, span }: { fleet: Fleet; notices: Notice[]; scope: Scope; span: string }) {
+export interface ServicesProps {
+    fleet: Fleet;
+    notices: Notice[];
+    scope: Scope;
+    span: string;
+    onSeen: (pages: string[][]) => void; // the services in sight, and those around them
+}
+
+export function Services({ fleet, notices, scope, span, onSeen }: ServicesProps) {
     const { params } = usePlace();
     const order = (params.get("sort") ?? "cores") as Order;
-    const count = params.get("rows") === "all" ? fleet.rows.length : Math.min(Number(params.get("rows")) || SHOWN, fleet.rows.length);
-    const rows = [...fleet.rows].sort(ORDERS[order] ?? ORDERS.cores).slice(0, count);
+    const find = (params.get("find") ?? "").toLowerCase();
+    const found = fleet.rows.filter(({ service }) => service.toLowerCase().includes(find));
+    const rows = found.sort(ORDERS[order] ?? ORDERS.cores);
+    const [seen, setSeen] = useState<[number, number]>([0, 0]);
     const columns = { memory: fleet.rows.some(({ memory }) => memory !== null), finding: notices.length > 0 };
-    const tops = useEach<QueryAnswer>(rows.filter(({ cores }) => cores !== null).map(({ service }) => ({
+    const tops = useEach<QueryAnswer>(rows.slice(...seen).filter(({ cores }) => cores !== null).map(({ service }) => ({
         key: service,
         path: "/api/v1/query",
         params: { query: selector(CPU_TYPE, service, scope.matchers), ...scope.range, format: "top", limit: 1 },
     })));
+    usePages(rows.map(({ service }) => service), seen, onSeen);
     const most = Math.max(...fleet.rows.map(({ cores }) => cores ?? 0), 1e-9);
-    const left = fleet.rows.length - rows.length;
+    const all = fleet.rows.length;
+    const about = rateMeaning(fleet.seconds);
     return (
-        <Panel label="Services" class="services">
-            <table class="table tall">
-                <colgroup>
-                    <col class="c-service" />
-                    <col class="wide c-cores" />
-                    <col class="c-spark" />
-                    <col class="narrow c-number" />
-                    <col class="wide c-change" />
-                    {columns.memory && <col class="wide c-memory" />}
-                    <col class="wide top-function" />
-                    {columns.finding && <col class="wide c-finding" />}
-                </colgroup>
-                <thead>
+        <Panel
+            label="Services"
+            class="services"
+            title={all > FEW && <>Services <span class="muted unit" role="status">{find ? `${count(rows.length)} of ` : ""}{count(all + fleet.unlisted)}</span></>}
+            aside={all > FEW && <SearchField label="Find a service" value={params.get("find") ?? ""} onType={(text) => changePlace({ find: text || null }, true)} />}
+        >
+            <RowTable
+                label="Services"
+                class={`tall ${all > FEW ? "long" : ""}`}
+                n={rows.length}
+                height={46}
+                order={`${order} ${find}`}
+                onSeen={(from, until) => setSeen([from, until])}
+                cols={
+                    <colgroup>
+                        <col class="c-service" />
+                        <col class="wide c-cores" />
+                        <col class="c-spark" />
+                        <col class="narrow c-number" />
+                        <col class="wide c-change" />
+                        {columns.memory && <col class="wide c-memory" />}
+                        <col class="wide top-function" />
+                        {columns.finding && <col class="wide c-finding" />}
+                    </colgroup>
+                }
+                head={
                     <tr>
                         <Header order={order} is="name">Service</Header>
-                        <Header order={order} is="cores" class="wide">CPU, cores</Header>
+                        <Header order={order} is="cores" class="wide" title={about}>CPU, cores</Header>
                         <th scope="col" class="spark">{span}</th>
-                        <Header order={order} is="cores" class="number narrow">Cores</Header>
+                        <Header order={order} is="cores" class="number narrow" title={about}>Cores</Header>
                         <Header order={order} is="change" class="number wide">Change</Header>
                         {columns.memory && <Header order={order} is="memory" class="number wide">Memory</Header>}
                         <th scope="col" class="wide top-function">Top function, self</th>
                         {columns.finding && <th scope="col" class="wide">Finding</th>}
                     </tr>
-                </thead>
-                <tbody>
-                    {rows.map((row) => (
-                        <Row
-                            key={row.service}
-                            row={row}
-                            most={most}
-                            top={tops.get(row.service)?.top?.rows[0]}
-                            waiting={!tops.has(row.service)}
-                            notice={noticeOf(notices, row.service)}
-                            columns={columns}
-                        />
-                    ))}
-                </tbody>
-            </table>
-            {left > 0 && (
-                <button type="button" class="more-rows" onClick={() => changePlace({ rows: Math.min(fleet.rows.length, count + MORE) }, true)}>
-                    {plural(left, "more service")}
-                </button>
-            )}
+                }
+                row={(i) => rowOf({
+                    row: rows[i],
+                    most,
+                    top: tops.get(rows[i].service)?.top?.rows[0],
+                    waiting: !tops.has(rows[i].service),
+                    notice: noticeOf(notices, rows[i].service),
+                    columns,
+                })}
+            >
+                {!rows.length && <p class="quiet soft">No service has “{params.get("find")}” in its name.</p>}
+            </RowTable>
+            {fleet.unlisted > 0 && <p class="foot muted small">The {count(all)} largest are listed. Totals are of all.</p>}
         </Panel>
     );
 }

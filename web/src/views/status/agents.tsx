@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agents: who profiles which host, and how well.
+import { useState } from "preact/hooks";
 import type { Agent, Order } from "../../api/answers";
 import type { Asked } from "../../api/use";
 import { ago, bytes, count, percent, plural } from "../../model/format";
@@ -7,12 +8,16 @@ import { DROPS_MUCH, healthOf, shortEnds, words } from "../../model/health";
 import { leftText, ordersOf, orderText } from "../../model/orders";
 import { linkTo } from "../../state/place";
 import { useSession } from "../../state/session";
-import { Command, Failure, Link, Loading, Note, Panel } from "../../ui/kit";
+import { Command, Failure, Link, Loading, Note, Panel, SearchField } from "../../ui/kit";
+import { RowTable } from "../../ui/rows";
+
+const FEW = 20; // without a scroller and a field to search
+const PROBLEMS = 5; // shown in full
 
 const list = (counts: { reason: string; count: number }[]) =>
     counts.filter((one) => one.count > 0).map((one) => `${words(one.reason)}: ${count(one.count)}`).join("\n") || undefined;
 
-function Row({ agent, orders, now }: { agent: Agent; orders: Order[]; now: number }) {
+function rowOf({ agent, orders, now }: { agent: Agent; orders: Order[]; now: number }) {
     const health = healthOf(agent, now);
     const follows = ordersOf(agent, orders);
     const [boosts, pauses] = [follows.filter(({ kind }) => kind === "boost"), follows.filter(({ kind }) => kind === "pause")];
@@ -69,21 +74,30 @@ function None() {
 export function Agents({ asked, orders, now }: { asked: Asked<{ agents: Agent[] }>; orders: Order[]; now: number }) {
     const agents = asked.data?.agents;
     const failed = agents?.filter(({ problem }) => problem) ?? [];
+    const [find, setFind] = useState("");
+    const found = agents?.filter(({ host, id, state }) => `${host} ${id} ${state}`.toLowerCase().includes(find.toLowerCase())) ?? [];
     return (
-        <Panel title={<>Agents <span class="muted unit">{agents ? count(agents.length) : ""}</span></>} class="agents" label="Agents">
+        <Panel title={<>Agents <span class="muted unit">{agents ? count(agents.length) : ""}</span></>} class="agents" label="Agents" aside={agents && agents.length > FEW && <SearchField label="Find a host" value={find} onType={setFind} />}>
             {asked.error && <div class="quiet">{asked.error.status === 404 ? <Note>This server does not know of agents; a newer one does.</Note> : <Failure error={asked.error} retry={asked.reload} />}</div>}
             {!agents && !asked.error && <div class="quiet"><Loading rows={2} /></div>}
             {agents?.length === 0 && <None />}
             {agents && agents.length > 0 && (
-                <table class="table tall">
-                    <colgroup>
-                        <col class="c-host" />
-                        <col />
-                        <col class="wide" />
-                        <col />
-                        <col span={5} class="wide" />
-                    </colgroup>
-                    <thead>
+                <RowTable
+                    label="Agents"
+                    class={`tall ${agents.length > FEW ? "long" : ""}`}
+                    n={found.length}
+                    height={46}
+                    order={find}
+                    cols={
+                        <colgroup>
+                            <col class="c-host" />
+                            <col />
+                            <col class="wide" />
+                            <col />
+                            <col span={5} class="wide" />
+                        </colgroup>
+                    }
+                    head={
                         <tr>
                             <th scope="col">Host</th>
                             <th scope="col">State</th>
@@ -95,15 +109,14 @@ export function Agents({ asked, orders, now }: { asked: Asked<{ agents: Agent[] 
                             <th scope="col" class="number wide" title="Of one processor">Own CPU</th>
                             <th scope="col" class="number wide">Own memory</th>
                         </tr>
-                    </thead>
-                    <tbody>
-                        {agents.map((agent) => <Row key={agent.id} agent={agent} orders={orders} now={now} />)}
-                    </tbody>
-                </table>
+                    }
+                    row={(i) => rowOf({ agent: found[i], orders, now })}
+                />
             )}
-            {failed.map((agent) => (
+            {failed.slice(0, PROBLEMS).map((agent) => (
                 <div key={agent.id} class="quiet"><Note kind={agent.state === "failed" ? "bad" : "warn"}><b>{agent.host}</b> {agent.problem}</Note></div>
             ))}
+            {failed.length > PROBLEMS && <p class="quiet soft">{plural(failed.length - PROBLEMS, "more agent")} with a problem</p>}
         </Panel>
     );
 }

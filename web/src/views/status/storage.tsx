@@ -10,10 +10,11 @@ import { linkTo } from "../../state/place";
 import { refreshNow } from "../../state/refresh";
 import { useSession } from "../../state/session";
 import { Dialog } from "../../ui/dialog";
-import { Failure, Link, Loading, Meter, Panel } from "../../ui/kit";
+import { Failure, Link, Loading, Meter, Panel, SearchField } from "../../ui/kit";
+import { RowTable } from "../../ui/rows";
 import { toast } from "../../ui/toast";
 
-const SHOWN = 10;
+const FEW = 10; // without a scroller and a field to search
 
 function Delete({ service, onClose }: { service: Service; onClose: () => void }) {
     const [typed, setTyped] = useState("");
@@ -61,31 +62,50 @@ function Delete({ service, onClose }: { service: Service; onClose: () => void })
 
 export function Storage({ services, status, now }: { services: Asked<{ services: Service[] }>; status: Status | null; now: number }) {
     const { may } = useSession();
-    const [all, setAll] = useState(false);
+    const [find, setFind] = useState("");
     const [deleting, setDeleting] = useState<Service | null>(null);
     const list = [...(services.data?.services ?? [])].sort((a, b) => b.bytes - a.bytes || b.profiles - a.profiles);
-    const shown = all ? list : list.slice(0, SHOWN);
+    const found = list.filter(({ name }) => name.toLowerCase().includes(find.toLowerCase()));
     const size = list.some((one) => one.bytes) ? (one: Service) => one.bytes : (one: Service) => one.profiles; // all in the log
     const most = Math.max(...list.map(size), 1);
-    const rest = (services: Service[]) => services.reduce((sum, one) => sum + one.bytes, 0);
-    const left = list.slice(shown.length);
     const old = (service: Service) => (service.oldest ? moment(Date.parse(service.oldest), now) : "–");
+    const rowOf = (service: Service) => (
+        <tr>
+            <td class="strong" title={service.name}>{service.name}{service.tenant && <span class="muted small"> {service.tenant}</span>}</td>
+            <td class="wide"><Meter share={size(service) / most} /></td>
+            <td class="number">{service.bytes ? bytes(service.bytes) : <span class="muted" title="What came last is in the log, and not counted yet">in the log</span>}</td>
+            <td class="number wide">{count(service.profiles)}</td>
+            <td class="number wide soft">{old(service)}</td>
+            {may("admin") && (
+                <td class="number">
+                    <button type="button" class="link muted" aria-label={`Delete ${service.name}`} onClick={() => setDeleting(service)}>Delete…</button>
+                </td>
+            )}
+        </tr>
+    );
     return (
-        <Panel title={<>Storage {status && <span class="muted unit">{storageText(status)}</span>}</>} class="storage" label="Storage">
+        <Panel title={<>Storage {status && <span class="muted unit">{storageText(status)}</span>}</>} class="storage" label="Storage" aside={list.length > FEW && <SearchField label="Find a service" value={find} onType={setFind} />}>
             {services.error && <div class="quiet"><Failure error={services.error} retry={services.reload} /></div>}
             {!services.data && !services.error && <div class="quiet"><Loading rows={4} /></div>}
             {services.data && !list.length && <div class="quiet soft">Nothing is kept yet. <Link href={linkTo("start", {}, [])}>How to send profiles</Link></div>}
             {list.length > 0 && (
-                <table class="table">
-                    <colgroup>
-                        <col class="c-name" />
-                        <col class="wide" />
-                        <col class="c-size" />
-                        <col class="wide c-profiles" />
-                        <col class="wide c-oldest" />
-                        {may("admin") && <col class="c-delete" />}
-                    </colgroup>
-                    <thead>
+                <RowTable
+                    label="Storage by service"
+                    class={list.length > FEW ? "long" : ""}
+                    n={found.length}
+                    height={32}
+                    order={find}
+                    cols={
+                        <colgroup>
+                            <col class="c-name" />
+                            <col class="wide" />
+                            <col class="c-size" />
+                            <col class="wide c-profiles" />
+                            <col class="wide c-oldest" />
+                            {may("admin") && <col class="c-delete" />}
+                        </colgroup>
+                    }
+                    head={
                         <tr>
                             <th scope="col">Service</th>
                             <th scope="col" class="wide"><span class="hidden">As a bar</span></th>
@@ -94,29 +114,9 @@ export function Storage({ services, status, now }: { services: Asked<{ services:
                             <th scope="col" class="number wide">Oldest</th>
                             {may("admin") && <th scope="col"><span class="hidden">Delete</span></th>}
                         </tr>
-                    </thead>
-                    <tbody>
-                        {shown.map((service) => (
-                            <tr key={`${service.tenant ?? ""} ${service.name}`}>
-                                <td class="strong" title={service.name}>{service.name}{service.tenant && <span class="muted small"> {service.tenant}</span>}</td>
-                                <td class="wide"><Meter share={size(service) / most} /></td>
-                                <td class="number">{service.bytes ? bytes(service.bytes) : <span class="muted" title="What came last is in the log, and not counted yet">in the log</span>}</td>
-                                <td class="number wide">{count(service.profiles)}</td>
-                                <td class="number wide soft">{old(service)}</td>
-                                {may("admin") && (
-                                    <td class="number">
-                                        <button type="button" class="link muted" aria-label={`Delete ${service.name}`} onClick={() => setDeleting(service)}>Delete…</button>
-                                    </td>
-                                )}
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
-            )}
-            {left.length > 0 && (
-                <button type="button" class="more-rows" onClick={() => setAll(true)}>
-                    {plural(left.length, "more service")}{rest(left) > 0 && `, ${bytes(rest(left))}`}
-                </button>
+                    }
+                    row={(i) => rowOf(found[i])}
+                />
             )}
             {status && <p class="foot muted small">{storageFoot(status, list, now)}{!may("admin") && " Deleting a service needs admin access."}</p>}
             {deleting && <Delete service={deleting} onClose={() => setDeleting(null)} />}

@@ -51,17 +51,17 @@ export interface CpuSide {
 }
 
 function cpuSide(answer: QueryAnswer | null): CpuSide | null {
-    if (!answer?.total || !answer.basis.covered_seconds) return null;
-    const cores = (value: number) => value / 1e9 / answer.basis.covered_seconds;
+    if (!answer?.total || !answer.basis.rate_seconds) return null;
+    const cores = (value: number) => value / 1e9 / answer.basis.rate_seconds;
     const rows = new Map(answer.top?.rows.map((row) => [row.name, row]));
     return { total: cores(answer.total), of: (name, what) => cores(rows.get(name)?.[what] ?? 0) };
 }
 
 function wholeOf(tell: Tell, answer: QueryAnswer, cpu: QueryAnswer | null): Tree {
     const tree = treeOf(answer.flamegraph!);
-    const seconds = answer.basis.covered_seconds;
-    if (tell !== "wall" || !cpu?.flamegraph || !cpu.basis.covered_seconds || !seconds) return tree;
-    return gapOf(tree, treeOf(cpu.flamegraph), seconds / cpu.basis.covered_seconds);
+    const seconds = answer.basis.rate_seconds;
+    if (tell !== "wall" || !cpu?.flamegraph || !cpu.basis.rate_seconds || !seconds) return tree;
+    return gapOf(tree, treeOf(cpu.flamegraph), seconds / cpu.basis.rate_seconds);
 }
 
 export interface AskedWaiting {
@@ -99,7 +99,7 @@ export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, choice: 
     const waited = useMemo((): Waited | null => {
         if (!ready || !whole) return null;
         const tree = chosen(whole, (node) => (why ? whys[node] === why : idle || whys[node] !== "idle"));
-        const measure = measureOf(ready.type, ready.basis.covered_seconds); // of waits: they may be watched in part of the time
+        const measure = measureOf(ready.type, ready.basis.rate_seconds); // of waits: they may be watched in part of the time
         return {
             answer: ready,
             whole,
