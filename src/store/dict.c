@@ -106,3 +106,10 @@ int kiln_block_meta(struct kiln_cache *cache, struct kiln_block *block, struct k
 {
     return get(cache, block, false, fund, ret_dict, err);
 }
+
+void kiln_block_dict_done(struct kiln_block_dict *dict, struct kiln_fund *fund)
+{
+    if (dict && !dict->cached.home && atomic_load(&dict->cached.refs) == 1)
+        kiln_fund_return(fund, dict->cached.bytes);
+    kiln_block_dict_unref(dict);
+}

@@ -163,18 +163,17 @@ static int keep(const struct making *m, struct kiln_digest **ret_digest)
 /* ---- making ---- */
 
 static int make(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
-                struct kiln_str service, struct making *m, struct kiln_err *err)
+                uint32_t service, struct making *m, struct kiln_err *err)
 {
     const struct kiln_scan_visitor visitor = {.context = m, .begin = begin, .profile = show};
-    const struct kiln_matcher matcher = {.name = KILN_STR("service.name"), .value = service};
-    const struct kiln_question all = {
-        .matchers = &matcher, .n_matchers = 1, .leash = scan->q->leash};
+    const struct kiln_question all = {.leash = scan->q->leash};
     struct kiln_scan own = {
         .store = scan->store,
         .q = &all,
         .columns = KILN_SCAN_ATTRS | KILN_SCAN_TIMES | KILN_SCAN_IDS,
         .visitor = &visitor,
         .budget = {.limit = scan->budget.limit},
+        .only_service = service + 1,
     };
     int r;
 
@@ -199,18 +198,15 @@ int kiln_digest_of_block(struct kiln_scan *scan, struct kiln_scan_part *part,
     struct kiln_digest *digest =
         (struct kiln_digest *)kiln_cache_find(cache, id, CACHE_OF_SERVICE | service, 0);
     struct making m = {0};
-    uint32_t series = 0;
     int r;
 
     *ret_digest = digest;
     if (digest)
         return 0;
-    while (block->footer.services[series] != service)
-        series++;
     kiln_fund_init(&m.fund, scan->q->leash);
     kiln_fund_table_init(&m.pairs, sizeof(struct kiln_digest_pair),
                          sizeof(struct kiln_digest_pair));
-    r = make(scan, part, block, kiln_block_service(block->footer.series[series].key), &m, err);
+    r = make(scan, part, block, service, &m, err);
     if (r == 0)
         r = keep(&m, ret_digest);
     if (r == 0)

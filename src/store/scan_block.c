@@ -333,7 +333,10 @@ int kiln_scan_choose_block(struct kiln_scan *scan, const struct kiln_block *bloc
     for (uint32_t i = 0; r == 0 && i < f->info.n_series; i++) {
         const struct kiln_block_series *s = &f->series[i];
 
-        r = kiln_scan_add_series(scan, s->key, kiln_scan_touches(scan, s->min_ns, s->max_ns));
+        r = kiln_scan_add_series(
+            scan, s->key,
+            (!scan->only_service || f->services[i] + 1 == scan->only_service) &&
+                kiln_scan_touches(scan, s->min_ns, s->max_ns));
         *ret_any |= r == 0 && scan->memo.series[i].chosen;
     }
     return r;
@@ -373,7 +376,7 @@ static void close_pages(struct pages *pg)
     kiln_buf_done(&pg->ids);
     kiln_free(pg->ticks);
     kiln_free(pg->whole);
-    kiln_block_dict_unref(pg->dict);
+    kiln_block_dict_done(pg->dict, &pg->scan->fund);
     kiln_free(pg);
 }
 

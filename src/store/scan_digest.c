@@ -245,16 +245,19 @@ static int show_service(const struct showing *s, struct kiln_err *err)
     return r == 0 && v->end ? v->end(v->context, &s->source, err) : r;
 }
 
-/* Whether a service may be read for its pairs; counts it. */
-static bool may_read(const struct showing *s, uint32_t service)
+/* Whether the service of a series may be read for its pairs; counts it. */
+static bool may_read(const struct showing *s, uint32_t first)
 {
     const struct kiln_footer *f = &s->block->footer;
+    uint32_t service = f->services[first];
     uint64_t bytes = 0;
 
     if (s->scan->columns & KILN_SCAN_SUMS || kiln_digest_is_there(s->scan, s->block, service))
         return true;
-    for (uint32_t i = 0; i < f->info.n_series; i++)
-        bytes += f->services[i] == service ? f->series[i].bytes : 0;
+    while (first > 0 && f->services[first - 1] == service)
+        first--;
+    for (uint32_t i = first; i < f->info.n_series && f->services[i] == service; i++)
+        bytes += f->series[i].bytes;
     if (bytes > s->scan->pairs_left) {
         s->scan->pairs_missing = true;
         return false;
@@ -275,7 +278,7 @@ static int each_service(struct showing *s, struct kiln_scan_part *part, bool loo
         if (!s->scan->memo.series[i].chosen || f->services[i] == last)
             continue;
         last = f->services[i];
-        if (!may_read(s, last))
+        if (!may_read(s, i))
             continue;
         r = open_service(s, part, last, err);
         if (r == 0 && look)
@@ -312,7 +315,7 @@ int kiln_scan_digest(struct kiln_scan *scan, struct kiln_scan_part *part, struct
         r = each_service(&s, part, true, err);
     if (r == 0)
         r = each_service(&s, part, false, err);
-    kiln_block_dict_unref(s.dict);
+    kiln_block_dict_done(s.dict, &scan->fund);
     scan->basis.n_blocks += r == 0;
     return r < 0 ? kiln_block_fail(block, err, r) : r;
 }

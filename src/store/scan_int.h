@@ -94,6 +94,7 @@ struct kiln_scan {
     uint32_t first_interval;          /* of the piece at hand */
     struct kiln_scan_memo memo;       /* of the source at hand */
     struct kiln_block_naming *naming; /* of the block at hand; NULL: not needed yet */
+    uint32_t only_service;            /* of the block, and 1: no other is judged; 0: all are */
 };
 
 /* ---- scan_choose.c ---- */
