@@ -26,6 +26,12 @@ static const struct drop drops[] = {
      "Requests came faster than they could be kept, and their senders were told to try again",
      "Where it goes on: more memory (--memory-limit), a faster disk, or a lower rate at the "
      "senders"},
+    {"kiln_admission_refused_total", "reason=\"timeout\"", "receive", "waited",
+     "Requests found no memory for as long as they may wait, and were refused",
+     "Raise --memory-limit, or let the senders send less at once"},
+    {"kiln_admission_refused_total", "reason=\"full\"", "receive", "too_many_wait",
+     "Requests found no memory, and too many others that waited for it, and were refused",
+     "Raise --memory-limit, or let the senders send less at once"},
     {"kiln_receiver_requests_total", "outcome=\"storage\"", "receive", "storage",
      "Requests could not be written to the disk, and their senders were told to try again",
      "Look at the space and the health of the disk that has the data folder"},
