@@ -373,6 +373,15 @@ static bool is_ambiguous(const struct kiln_request *request)
     return credentials > 1 || tenants > 1;
 }
 
+/* Where senders wait for memory, none waits for more than there is in all. */
+static size_t largest_body(const struct kiln_exchange *x)
+{
+    const struct kiln_server_opts *opts = &x->server->opts;
+    size_t most = x->route->body_max ? x->route->body_max : opts->body_max;
+
+    return opts->waits && opts->pool && opts->pool->limit < most ? opts->pool->limit : most;
+}
+
 bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *head,
                          bool *ret_early)
 {
@@ -398,7 +407,7 @@ bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *h
         kiln_exchange_refuse(x, &reply);
         return false;
     }
-    x->body_max = x->route->body_max ? x->route->body_max : x->server->opts.body_max;
+    x->body_max = largest_body(x);
     x->body_expected = head->length;
     kiln_buf_init(&x->body, x->body_max);
     if (head->length > x->body_max) {
