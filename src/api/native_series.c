@@ -7,6 +7,7 @@
  * that a chart of an answer always adds up to its total, however many series there are.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "api/native_int.h"
 

@@ -14,7 +14,7 @@ struct kiln_block_naming {
     uint64_t age;
     struct kiln_forest *forest; /* the one at hand */
     uint32_t *own_of;           /* by name of the block: 1 + its number in the forest, or 0 */
-    uint32_t *own;              /* by name of the forest: its number in the block */
+    uint32_t *own;              /* the names of the block that have one */
     uint32_t n_own_of, n_own, cap_own_of, cap_own;
 };
 
@@ -51,6 +51,7 @@ static int load(struct kiln_block_naming *n, const struct kiln_forest_place *pla
     n->namer.batch = n->dict->batch;
     n->namer.finder = n->finder;
     n->namer.texts = n->meta->batch;
+    n->namer.apart = true;
     return 0;
 }
 
@@ -97,51 +98,26 @@ void kiln_block_naming_begin(struct kiln_block_naming *n, struct kiln_forest *fo
     kiln_cached_ref(forest->dict);
 }
 
-/* Names that were made, or came later than the block, do not live in its dictionary. */
-static int copy_texts(struct kiln_namer *to, struct kiln_function_name *name)
-{
-    name->name = kiln_arena_copy(&to->arena, name->name);
-    name->file = kiln_arena_copy(&to->arena, name->file);
-    return name->name.ptr && name->file.ptr ? 0 : KILN_E_LIMIT;
-}
-
-/* Where else a function was met may be known only now. */
-int kiln_block_naming_end(struct kiln_block_naming *n)
-{
-    struct kiln_namer *to = &n->forest->namer;
-    int r = 0;
-
-    for (uint32_t i = 0; r == 0 && i < n->n_own; i++) {
-        to->names[i] = n->namer.names[n->own[i]];
-        if (to->names[i].is_made)
-            r = copy_texts(to, &to->names[i]);
-    }
-    return r;
-}
-
+/* Adds a name of the block to those of the forest, where two functions of one name are one: what
+ * else is known of it is that of the service's own occurrences. */
 static int add_name(struct kiln_block_naming *n, uint32_t name)
 {
-    struct kiln_namer *to = &n->forest->namer;
-    uint32_t known = n->n_own_of;
+    struct kiln_function_name copy = n->namer.names[name];
+    uint32_t known = n->n_own_of, number = 0;
     int r = ROOM(n, own_of, (uint64_t)name + 1);
 
     if (r == 0)
         r = ROOM(n, own, (uint64_t)n->n_own + 1);
     if (r == 0)
-        r = kiln_grow(to->budget, (void **)&to->names, &to->cap_names, (uint64_t)to->n_names + 1,
-                      sizeof(*to->names), INT32_MAX);
-    if (r == 0)
-        r = kiln_grow(to->budget, (void **)&to->hashes, &to->cap_hashes, (uint64_t)to->n_names + 1,
-                      sizeof(*to->hashes), INT32_MAX);
+        r = kiln_namer_add(&n->forest->namer, &copy, copy.is_made, &number);
     if (r < 0)
         return r;
     if (name >= known) {
         memset(n->own_of + known, 0, (n->cap_own_of - known) * sizeof(*n->own_of));
         n->n_own_of = n->cap_own_of;
     }
-    to->hashes[to->n_names++] = n->namer.hashes[name];
     n->own[n->n_own++] = name;
-    n->own_of[name] = n->n_own;
+    n->own_of[name] = number + 1;
     return 0;
 }
 

@@ -26,9 +26,8 @@ void kiln_block_naming_free(struct kiln_block_naming *naming); /* may be NULL */
 
 uint32_t kiln_block_naming_locations(const struct kiln_block_naming *naming);
 
-/* A forest begins or ends: its names are those that are asked for meanwhile. */
+/* Names that are asked for from now on become those of this forest. */
 void kiln_block_naming_begin(struct kiln_block_naming *naming, struct kiln_forest *forest);
-KILN_CHECK int kiln_block_naming_end(struct kiln_block_naming *naming);
 
 /* The names of a location, outermost first: appends their numbers in the forest to `names`, which
  * grows as by kiln_grow(). */

@@ -186,8 +186,6 @@ static int make_named(struct making *m, uint32_t service, struct kiln_forest **r
     if (r == 0)
         r = make(m, service, err);
     if (r == 0)
-        r = kiln_block_naming_end(m->naming);
-    if (r == 0)
         r = kiln_forest_finish(&m->maker, ret_forest);
     else
         kiln_forest_maker_done(&m->maker);

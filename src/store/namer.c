@@ -52,9 +52,18 @@ static void widen(struct kiln_function_name *known, const struct kiln_function_n
         known->kind = more->kind;
 }
 
-/* `made`: the texts may be gone after the next call, and are copied where they stay. */
-static int intern(struct kiln_namer *namer, struct kiln_function_name *name, bool made,
-                  uint32_t *ret)
+static bool is_same(const struct kiln_namer *namer, const struct kiln_function_name *a,
+                    const struct kiln_function_name *b, bool b_is_made)
+{
+    if (!kiln_str_eq(a->name, b->name))
+        return false;
+    return !namer->apart ||
+           (kiln_str_eq(a->file, b->file) && kiln_str_eq(a->module, b->module) &&
+            kiln_str_eq(a->kind, b->kind) && a->inlined == b->inlined && a->is_made == b_is_made);
+}
+
+int kiln_namer_add(struct kiln_namer *namer, struct kiln_function_name *name, bool made,
+                   uint32_t *ret)
 {
     uint64_t hash = kiln_hash(name->name.ptr, name->name.len);
     int r;
@@ -66,7 +75,7 @@ static int intern(struct kiln_namer *namer, struct kiln_function_name *name, boo
          kiln_intern_next(&namer->index, &p);) {
         struct kiln_function_name *known = &namer->names[p.entry];
 
-        if (namer->hashes[p.entry] == hash && kiln_str_eq(known->name, name->name)) {
+        if (namer->hashes[p.entry] == hash && is_same(namer, known, name, made)) {
             if (!made)
                 widen(known, name);
             known->inlined &= name->inlined;
@@ -100,7 +109,7 @@ static int add(struct kiln_namer *namer, struct kiln_named_location *to,
                struct kiln_function_name *name, bool made)
 {
     uint32_t number = 0;
-    int r = intern(namer, name, made, &number);
+    int r = kiln_namer_add(namer, name, made, &number);
 
     if (r == 0)
         r = kiln_grow(namer->budget, (void **)&namer->pool, &namer->cap_pool,

@@ -47,6 +47,7 @@ struct kiln_namer {
     struct kiln_buf text;
     uint64_t name_bytes; /* of work so far */
     bool lacks;          /* something with a build id may be named better later */
+    bool apart;          /* two functions of one name are one only where all else is the same */
 };
 
 /* `finder` may be NULL; it is borrowed. */
@@ -58,6 +59,11 @@ void kiln_namer_trim(struct kiln_namer *namer);
 
 /* Looks a location up for the first time. */
 KILN_CHECK int kiln_namer_make(struct kiln_namer *namer, uint32_t location);
+
+/* A name by itself, or what is known of it already.  `made`: its texts may be gone after the next
+ * call, and are copied where they stay. */
+KILN_CHECK int kiln_namer_add(struct kiln_namer *namer, struct kiln_function_name *name, bool made,
+                              uint32_t *ret);
 
 /* The names of a location: *ret_first ... in namer->pool, outermost first. */
 static inline KILN_CHECK int kiln_namer_get(struct kiln_namer *namer, uint32_t location,
