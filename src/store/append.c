@@ -75,12 +75,17 @@ static int check_lag(struct kiln_store *store)
     return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;
 }
 
-/* The applier is behind although appends wait for it: more senders came than can wait. */
-static int check_applier(struct kiln_store *store)
+/* False: the applier is behind although appends wait for it; more senders came than can wait. */
+static bool applies_in_time(struct kiln_store *store)
 {
     struct kiln_store_lag lag = kiln_store_lag(store);
 
-    if (lag.n < QUEUE_MIN || lag.age_ns <= store->opts.lag_max_ns)
+    return lag.n < QUEUE_MIN || lag.age_ns <= store->opts.lag_max_ns;
+}
+
+static int check_applier(struct kiln_store *store)
+{
+    if (applies_in_time(store))
         return 0;
     kiln_metric_add(store->metrics.refused_lag, 1);
     return -EAGAIN;
@@ -102,7 +107,8 @@ bool kiln_store_has_room(struct kiln_engine *engine, size_t bytes)
     struct kiln_store *store = kiln_store_of(engine);
 
     return atomic_load(&store->cut_error) == -ENOSPC ||
-           (has_memory(store) && keeps_up(store) && kiln_pool_could(store->pool, bytes));
+           (has_memory(store) && keeps_up(store) && applies_in_time(store) &&
+            kiln_pool_could(store->pool, bytes));
 }
 
 static int check_room(struct kiln_store *store, const char **ret_text)

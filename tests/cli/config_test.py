@@ -30,7 +30,7 @@ def settings(text):
         file.write(text)
         file.flush()
         held = json.loads(kiln("config", "--json", "--config", file.name, "--data-dir", "/d", "--spool", "/d/spool",
-                               "--memory-limit", "512M"))
+                               "--memory-limit", "2G"))
     return {one["key"]: (one["value"], one["source"]) for one in held["settings"]}
 
 

@@ -78,45 +78,6 @@ static int64_t total_of(struct store_kit *kit, const struct kiln_question *q)
 
 /* ---- trees ---- */
 
-/* The file of the only function, of one service or, for NULL, of all. */
-static const char *file_of(struct store_kit *kit, const char *service)
-{
-    static char file[64];
-    struct kiln_question q = kiln_test_question();
-    struct kiln_matcher m = {.name = KILN_STR("service_name"),
-                             .value = kiln_str_of(service ? service : "")};
-    struct kiln_merged *merged = NULL;
-
-    q.matchers = &m;
-    q.n_matchers = service ? 1 : 0;
-    CHECK_OK(kit->engine->ops->merge(kit->engine, &q, &functions, &merged, NULL));
-    CHECK_EQ(merged->flame->n_functions, 1);
-    snprintf(file, sizeof(file), "%.*s",
-             KILN_STR_ARG(merged->flame->names[merged->flame->functions[0].name].file));
-    kiln_merged_free(merged);
-    return file;
-}
-
-TEST(answers, services_of_a_block_have_their_own_files_of_functions_of_one_name)
-{
-    struct store_kit kit;
-
-    kit_init(&kit, NOW);
-    kit_put(&kit,
-            kiln_test_batch(&(struct kiln_drawn){CPU, .stacks = "get@cart.go:1 1", .time_ns = 10,
-                                                 .resource = "service.name=cart"},
-                            1));
-    kit_put(&kit,
-            kiln_test_batch(&(struct kiln_drawn){CPU, .stacks = "get 1\nget@shop.go:1 2",
-                                                 .time_ns = 10, .resource = "service.name=shop"},
-                            1));
-    CHECK_OK(kiln_store_flush(kit.engine, NULL));
-    CHECK_TEXT(file_of(&kit, NULL), "cart.go");
-    CHECK_TEXT(file_of(&kit, "shop"), "shop.go");
-    CHECK_TEXT(file_of(&kit, "cart"), "cart.go");
-    kit_done(&kit);
-}
-
 TEST(answers, a_merge_is_one_tree_of_everything)
 {
     struct store_kit kit;
