@@ -470,6 +470,8 @@ bool kiln_native_matches(const struct kiln_native_call *call, struct kiln_str te
 {
     struct kiln_str match = call->args.match;
 
+    if (match.len == 0)
+        return true;
     for (size_t at = 0; at + match.len <= text.len; at++)
         if (strncasecmp(text.ptr + at, match.ptr, match.len) == 0)
             return true;
