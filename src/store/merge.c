@@ -275,7 +275,7 @@ static int add_known(void *context, const struct kiln_scan_source *source, struc
         return 0;
     }
     n = f->n_stacks;
-    r = kiln_scan_add_piece(run->scan, &ready->piece);
+    r = kiln_scan_add_piece(run->scan, &ready->whole.piece);
     if (r < 0) {
         kiln_forest_unref(f);
         kiln_cached_unref(&ready->cached);

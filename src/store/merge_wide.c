@@ -247,7 +247,7 @@ int kiln_merge_wide_begin_block(struct kiln_merge_wide *w, struct kiln_scan *sca
         w->before = *w->sums;
         return r;
     }
-    r = kiln_scan_add_piece(scan, &wide->piece);
+    r = kiln_scan_add_piece(scan, &wide->whole.piece);
     if (r < 0) {
         kiln_wide_unref(wide);
         return r;

@@ -10,19 +10,16 @@
 
 static uint64_t what(const struct kiln_scan_source *source)
 {
-    uint64_t hash = kiln_hash(source->whole, source->n_whole * sizeof(*source->whole));
-
-    return kiln_hash_mix(hash, source->service) | IS_READY;
+    return kiln_hash_mix(kiln_whole_hash(source), source->service) | IS_READY;
 }
 
 static void free_ready(struct kiln_cached *cached)
 {
     struct kiln_ready *ready = (struct kiln_ready *)cached;
 
-    kiln_free(ready->series);
     kiln_free(ready->upto);
     kiln_free(ready->functions);
-    kiln_free(ready->piece.intervals);
+    kiln_whole_done(&ready->whole);
     kiln_free(ready);
 }
 
@@ -33,46 +30,31 @@ struct kiln_ready *kiln_ready_find(struct kiln_cache *cache, const struct kiln_s
     struct kiln_ready *ready =
         (struct kiln_ready *)kiln_cache_find(cache, block, what(source), forest->serial + 1);
 
-    if (ready && ready->forest == forest->serial && ready->n_series == source->n_whole &&
-        memcmp(ready->series, source->whole, source->n_whole * sizeof(*ready->series)) == 0 &&
+    if (ready && ready->forest == forest->serial && kiln_whole_is_of(&ready->whole, source) &&
         (ready->functions || !functions))
         return ready;
     kiln_cached_unref((struct kiln_cached *)ready);
     return NULL;
 }
 
-static void *copy(const void *from, size_t size)
-{
-    void *to = kiln_malloc(size + 1);
-
-    if (to && size)
-        memcpy(to, from, size);
-    return to;
-}
-
 int kiln_ready_new(const struct kiln_scan_source *source, const struct kiln_forest *forest,
                    int64_t *upto, struct kiln_ready **ret_ready)
 {
-    const struct kiln_scan_piece *piece = source->piece;
     struct kiln_ready *ready = kiln_calloc(1, sizeof(*ready));
+    int r;
 
     if (!ready) {
         kiln_free(upto);
         return -ENOMEM;
     }
-    *ready = (struct kiln_ready){
-        .cached = {.free = free_ready},
-        .forest = forest->serial,
-        .upto = upto,
-        .n_series = source->n_whole,
-        .series = copy(source->whole, source->n_whole * sizeof(*source->whole)),
-        .piece = *piece,
-    };
-    ready->piece.intervals = copy(piece->intervals, piece->n * sizeof(*piece->intervals));
+    ready->cached.free = free_ready;
     atomic_init(&ready->cached.refs, 1);
-    if (!ready->series || !ready->piece.intervals) {
+    ready->forest = forest->serial;
+    ready->upto = upto;
+    r = kiln_whole_copy(source, &ready->whole);
+    if (r < 0) {
         kiln_cached_unref(&ready->cached);
-        return -ENOMEM;
+        return r;
     }
     *ret_ready = ready;
     return 0;
@@ -81,10 +63,9 @@ int kiln_ready_new(const struct kiln_scan_source *source, const struct kiln_fore
 void kiln_ready_keep(struct kiln_cache *cache, const struct kiln_scan_source *source,
                      const struct kiln_forest *forest, struct kiln_ready *ready)
 {
-    ready->cached.bytes = sizeof(*ready) + ready->n_series * sizeof(*ready->series) +
+    ready->cached.bytes = sizeof(*ready) + kiln_whole_bytes(&ready->whole) +
                           ((size_t)forest->n_stacks + 1) * sizeof(*ready->upto) +
-                          ready->n_functions * sizeof(*ready->functions) +
-                          ready->piece.n * sizeof(*ready->piece.intervals);
+                          ready->n_functions * sizeof(*ready->functions);
     kiln_cache_add(cache, &kiln_block_info(source->block)->id, what(source), forest->serial + 1,
                    &ready->cached);
 }

@@ -13,18 +13,16 @@
 
 #include "store/cache.h"
 #include "store/merge_int.h"
-#include "store/scan.h"
+#include "store/whole.h"
 
 struct kiln_ready {
     struct kiln_cached cached; /* first */
     uint64_t forest;           /* its serial */
-    uint32_t *series;          /* whose rows: numbers of the block */
-    uint32_t n_series;
+    struct kiln_whole whole;   /* whose rows */
     uint32_t n_functions;
     int64_t *upto;                         /* as those of a source (store/merge_int.h) */
     struct kiln_merge_function *functions; /* NULL: nobody asked for them */
     double count;
-    struct kiln_scan_piece piece; /* of the basis */
 };
 
 /* For the source at hand, all of whose rows are meant; a reference, or NULL. */

@@ -9,12 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/hash.h"
-
-#define PRUNED 0u /* the name */
-#define IS_WIDE                                                                                    \
-    (UINT64_C(1) << 62) /* in the cache, beside a hash of series; not store/ready.h's              \
-                         */
+#define PRUNED  0u /* the name */
+/* In the cache, beside a hash of series; store/ready.h has another bit. */
+#define IS_WIDE (UINT64_C(1) << 62)
 
 struct kiln_wide_limits kiln_wide_limits = {
     .nodes_max = 32768, .functions_max = 1 << 17, .summaries_max = 24, .bytes_max = SIZE_MAX};
@@ -27,8 +24,7 @@ static void free_wide(struct kiln_cached *cached)
     kiln_wide_names_unref(wide->names);
     kiln_free(wide->upto);
     kiln_free(wide->functions);
-    kiln_free(wide->series);
-    kiln_free(wide->piece.intervals);
+    kiln_whole_done(&wide->whole);
     kiln_free(wide);
 }
 
@@ -199,9 +195,7 @@ int kiln_wide_of_flame(struct kiln_wide_shelf *shelf, struct kiln_flame *flame,
 
 static uint64_t what(const struct kiln_scan_source *source)
 {
-    uint64_t hash = kiln_hash(source->whole, source->n_whole * sizeof(*source->whole));
-
-    return hash >> 2 | IS_WIDE;
+    return kiln_whole_hash(source) >> 2 | IS_WIDE;
 }
 
 struct kiln_wide *kiln_wide_find(struct kiln_cache *cache, const struct kiln_scan_source *source,
@@ -211,32 +205,18 @@ struct kiln_wide *kiln_wide_find(struct kiln_cache *cache, const struct kiln_sca
     struct kiln_wide *wide =
         (struct kiln_wide *)kiln_cache_find(cache, block, what(source), age + 1);
 
-    if (wide && wide->n_series == source->n_whole &&
-        memcmp(wide->series, source->whole, source->n_whole * sizeof(*wide->series)) == 0)
+    if (wide && kiln_whole_is_of(&wide->whole, source))
         return wide;
     kiln_wide_unref(wide);
     return NULL;
 }
 
-static void *copy(const void *from, size_t size)
-{
-    void *to = kiln_malloc(size + 1);
-
-    if (to && size)
-        memcpy(to, from, size);
-    return to;
-}
-
 int kiln_wide_note(struct kiln_wide *wide, const struct kiln_scan_source *source)
 {
-    const struct kiln_scan_piece *piece = source->piece;
+    int r = kiln_whole_copy(source, &wide->whole);
 
-    wide->n_series = source->n_whole;
-    wide->series = copy(source->whole, source->n_whole * sizeof(*source->whole));
-    wide->piece = *piece;
-    wide->piece.intervals = copy(piece->intervals, piece->n * sizeof(*piece->intervals));
-    wide->bytes += wide->n_series * sizeof(*wide->series) + piece->n * sizeof(*piece->intervals);
-    return wide->series && wide->piece.intervals ? 0 : -ENOMEM;
+    wide->bytes += kiln_whole_bytes(&wide->whole);
+    return r;
 }
 
 bool kiln_wide_keep(struct kiln_cache *cache, const struct kiln_scan_source *source, uint64_t age,

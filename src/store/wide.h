@@ -13,6 +13,7 @@
 #define KILN_STORE_WIDE_H
 
 #include "store/merge_int.h"
+#include "store/whole.h"
 #include "store/wide_names.h"
 
 /* Of a summary, and of a query.  For tests alone: smaller ones prune more. */
@@ -36,11 +37,9 @@ struct kiln_wide {
     bool is_pruned;          /* some node or function is missing */
     size_t bytes;            /* of it, and of the names that came with it */
     /* of a whole block: */
-    uint32_t *series; /* of the block, those that are in it */
-    uint32_t n_series;
+    struct kiln_whole whole;
     int64_t total;
     double count;
-    struct kiln_scan_piece piece;
 };
 
 /* Of a flame with all nodes and functions that shall stay; its bound is taken over.  A reference.
