@@ -82,7 +82,7 @@ struct kiln_exchange {
     bool said_all;        /* HTTP/2: the answer is out, although the body is not in */
     uint64_t dropped;     /* HTTP/2: bytes of the body since it was refused */
     size_t sent;          /* bytes of the answer's body given to HTTP/2 */
-    _Atomic bool gone;    /* nobody waits for the answer any more */
+    _Atomic bool gone;    /* the client disconnected or cancelled the request */
     _Atomic bool watched; /* as those of the lane for long requests are */
 };
 

@@ -33,7 +33,7 @@ KILN_CHECK int kiln_block_meta(struct kiln_cache *cache, struct kiln_block *bloc
 KILN_CHECK int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block,
                                struct kiln_fund *fund, struct kiln_block_dict **ret_dict,
                                struct kiln_err *err);
-/* Lets it go; its memory is the fund's again where nobody else has it. */
+/* Drops a reference; the last one of a dictionary that is not cached gives its memory back. */
 void kiln_block_dict_done(struct kiln_block_dict *dict, struct kiln_fund *fund);
 static inline void kiln_block_dict_unref(struct kiln_block_dict *dict)
 {

@@ -53,7 +53,7 @@ struct kiln_wal_opts {
     struct kiln_wal_progress *progress; /* of replaying; may be NULL */
 };
 
-/* Bytes of all segments, and of those that were replayed, for other threads. */
+/* How far a replay is: bytes of all segments, and bytes read so far.  Other threads read it. */
 struct kiln_wal_progress {
     _Atomic uint64_t all, done;
 };

@@ -24,7 +24,7 @@ struct kiln_wide_names;
 /* The table that new names go to; one for a store. */
 struct kiln_wide_shelf {
     pthread_mutex_t lock;
-    struct kiln_wide_names *current; /* not a reference: NULL once nobody holds it */
+    struct kiln_wide_names *current; /* not a reference: NULL after the last one was dropped */
 };
 void kiln_wide_shelf_init(struct kiln_wide_shelf *shelf);
 void kiln_wide_shelf_done(struct kiln_wide_shelf *shelf);

@@ -136,7 +136,7 @@ def main():
         folder = pathlib.Path(name)
         folder.chmod(0o755)
         base = invent(folder)
-        settings = folder / "kiln.yaml"  # nobody is refused because this machine is slow
+        settings = folder / "kiln.yaml"  # no request times out because this machine is slow
         settings.write_text("server: {memory_wait: 10m}\n")
         with KilnServer("--memory-limit", f"{LIMIT_MB}M", "--config", str(settings)) as server:
             check(server, base)

@@ -156,7 +156,7 @@ static void call(struct kiln_admission *a, struct kiln_request *request)
     a->opts.again(request);
 }
 
-/* Until something changes that somebody signals, or it is time to look at the pool. */
+/* Waits for a signal or, while requests wait, until the pool is to be looked at again. */
 static void rest(struct kiln_admission *a)
 {
     struct timespec until = kiln_timespec_of(kiln_clock_mono_ns() + LOOK_NS);

@@ -98,7 +98,7 @@ test("values of a label that are not listed are found by a search on the server"
 test("long lists of choices are drawn in part and searched on the server", async (tools) => {
     await fillValues(tools);
     const view = await tools.open("/explore", { service: "many" });
-    check("services are not asked for before somebody looks", asked(view, /api\/v1\/services/) === 0, view.requests);
+    check("services are not requested before the picker is opened", asked(view, /api\/v1\/services/) === 0, view.requests);
     await view.page.getByRole("button", { name: "Narrow by a label" }).click();
     await view.page.getByRole("option", { name: "tenant" }).click();
     await view.sees(`500 of ${VALUES}`);

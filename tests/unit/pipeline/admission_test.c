@@ -204,6 +204,6 @@ TEST(admission, stopping_wakes_everybody)
     kiln_admission_stop(&f.admission);
     CHECK_EQ(atomic_load(&f.n_again), 3);
     CHECK(may_try(3));
-    CHECK(!waits(3, MIB, 0)); /* nobody would call it */
+    CHECK(!waits(3, MIB, 0)); /* no thread would call it again */
     stop();
 }
