@@ -268,7 +268,6 @@ static int put_json(struct kiln_native_call *call, const struct comparison *c)
                                         [KILN_NORMALIZE_TOTAL] = "total",
                                         [KILN_NORMALIZE_NONE] = "none"};
     const struct kiln_flame *left = c->left->flame, *right = c->right->flame;
-    int64_t nodes = left->error_bound > right->error_bound ? left->error_bound : right->error_bound;
     int64_t functions = left->functions_bound > right->functions_bound ? left->functions_bound
                                                                        : right->functions_bound;
     const struct kiln_flame_diff *diff = c->diff;
@@ -287,7 +286,15 @@ static int put_json(struct kiln_native_call *call, const struct comparison *c)
         r = put_tree(call, diff);
     if (diff->functions)
         put_table(call, diff, functions);
-    kiln_native_note_bounds(call, diff->nodes ? nodes : 0, diff->functions ? functions : 0);
+    if (diff->nodes)
+        kiln_native_note_bounds(call,
+                                fmax(kiln_flame_percent(left, left->error_bound),
+                                     kiln_flame_percent(right, right->error_bound)),
+                                0);
+    if (diff->functions)
+        kiln_native_note_bounds(call, 0,
+                                fmax(kiln_flame_percent(left, left->functions_bound),
+                                     kiln_flame_percent(right, right->functions_bound)));
     kiln_native_put_notes(call);
     kiln_json_end_object(&call->w);
     kiln_buf_putc(&call->body, '\n');

@@ -230,8 +230,9 @@ void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_bas
 void kiln_native_note_damaged(struct kiln_native_call *call, uint32_t n_damaged);
 /* The same of a tree: what is folded, what is estimated. */
 void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame);
-/* Notes about what was pruned: the largest possible error of nodes, of functions; 0: none. */
-void kiln_native_note_bounds(struct kiln_native_call *call, int64_t nodes, int64_t functions);
+/* Notes about what was pruned: the largest possible error of nodes and of functions, in percent of
+ * everything; 0: none. */
+void kiln_native_note_bounds(struct kiln_native_call *call, double nodes, double functions);
 
 /* Members of the object that is open: a name and its value. */
 void kiln_native_put_text(struct kiln_native_call *call, const char *name, struct kiln_str text);

@@ -422,19 +422,21 @@ static void put_extent(struct kiln_native_call *call, const struct kiln_flame *f
     kiln_native_put_i64(call, "error_bound", flame->error_bound);
 }
 
-void kiln_native_note_bounds(struct kiln_native_call *call, int64_t nodes, int64_t functions)
+void kiln_native_note_bounds(struct kiln_native_call *call, double nodes, double functions)
 {
-    if (nodes)
+    if (nodes > 0)
         kiln_native_note(
             call, "tree_estimated",
             "the tree was pruned while it was added up: the total of a node may be too "
-            "low by up to %lld (exact=1 counts every sample, where memory suffices)",
-            (long long)nodes);
-    if (functions)
+            "low by up to %.2g%% of everything (exact=1 counts every sample, where memory "
+            "suffices)",
+            nodes);
+    if (functions > 0)
         kiln_native_note(call, "functions_estimated",
                          "there are more functions than memory for them: the values of one may be "
-                         "too low by up to %lld, and so much may be in one that is not listed",
-                         (long long)functions);
+                         "too low by up to %.2g%% of everything, and so much may be in one that is "
+                         "not listed",
+                         functions);
 }
 
 void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
@@ -443,7 +445,7 @@ void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_fla
         kiln_native_note(call, "tree_folded",
                          "the tree shows the nodes with the largest totals; the rest is \"other\" "
                          "below its callers (nodes=N shows more)");
-    kiln_native_note_bounds(call, flame->error_bound, 0);
+    kiln_native_note_bounds(call, kiln_flame_percent(flame, flame->error_bound), 0);
 }
 
 int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
@@ -513,7 +515,7 @@ void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame 
 {
     uint32_t n = kiln_native_begin_top(call, flame->n_functions, limit, flame->functions_bound);
 
-    kiln_native_note_bounds(call, 0, flame->functions_bound);
+    kiln_native_note_bounds(call, 0, kiln_flame_percent(flame, flame->functions_bound));
     for (uint32_t i = 0; i < n; i++) {
         const struct kiln_flame_function *f = &flame->functions[i];
 

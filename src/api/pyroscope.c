@@ -110,10 +110,10 @@ void kiln_pyro_note(struct kiln_pyro_call *call)
     const char *damaged = call->n_damaged ? KILN_DAMAGED_NOTE : "";
 
     call->http->note = call->n_damaged ? damaged : NULL;
-    if (call->error_bound) {
+    if (call->error_percent > 0) {
         snprintf(call->note, sizeof(call->note),
-                 "the tree was pruned: values may be too low by up to %lld%s%s",
-                 (long long)call->error_bound, *damaged ? "; " : "", damaged);
+                 "the tree was pruned: values may be too low by up to %.2g%% of everything%s%s",
+                 call->error_percent, *damaged ? "; " : "", damaged);
         call->http->note = call->note;
     }
 }

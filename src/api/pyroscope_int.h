@@ -44,8 +44,8 @@ struct kiln_pyro_call {
     struct kiln_arena arena;
     struct kiln_pb_out out;
     struct kiln_err err;
-    uint32_t n_damaged;  /* files that the answer may lack */
-    int64_t error_bound; /* no value of the answer is too low by more */
+    uint32_t n_damaged;   /* files that the answer may lack */
+    double error_percent; /* of everything: no value of the answer is too low by more */
     char note[256];
 };
 

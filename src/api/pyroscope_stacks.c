@@ -10,6 +10,7 @@
  * if it were not there.
  */
 #include <errno.h>
+#include <math.h>
 
 #include "api/pyroscope_flame.h"
 #include "api/pyroscope_int.h"
@@ -21,6 +22,7 @@ int kiln_pyro_merge(struct kiln_pyro_call *call, const struct kiln_pyro_request 
                     const struct kiln_merge_wants *wants, struct kiln_ask **ret_ask,
                     struct kiln_merged **ret_merged)
 {
+    const struct kiln_flame *flame;
     struct kiln_window window;
     struct kiln_ask *ask;
     int r = kiln_pyro_window(call, request, &window);
@@ -35,8 +37,10 @@ int kiln_pyro_merge(struct kiln_pyro_call *call, const struct kiln_pyro_request 
         return r;
     }
     *ret_ask = ask;
-    if ((*ret_merged)->flame && (*ret_merged)->flame->error_bound > call->error_bound)
-        call->error_bound = (*ret_merged)->flame->error_bound;
+    flame = (*ret_merged)->flame;
+    if (flame)
+        call->error_percent =
+            fmax(call->error_percent, kiln_flame_percent(flame, flame->error_bound));
     return 0;
 }
 

@@ -55,6 +55,14 @@ struct kiln_flame {
     int64_t functions_bound; /* the same for functions, and for those that are not listed */
 };
 
+/* An error bound as a share of everything, 0 to 100. */
+static inline double kiln_flame_percent(const struct kiln_flame *flame, int64_t bound)
+{
+    double total = flame->total < 0 ? -(double)flame->total : (double)flame->total;
+
+    return (double)bound < total ? 100 * (double)bound / total : bound ? 100 : 0;
+}
+
 void kiln_flame_free(struct kiln_flame *flame);
 
 #endif /* KILN_CORE_FLAME_H */
